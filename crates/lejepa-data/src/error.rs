@@ -1,0 +1,96 @@
+//! What can go wrong between a path and a batch.
+
+use std::path::PathBuf;
+
+/// The result of every fallible function of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error of this crate.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nothing lies at the path.
+    #[error("no such file or folder: {}", path.display())]
+    NotFound {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// The path holds nothing that is recognised as images.
+    #[error("no images (jpeg, png, webp, bmp, tiff, gif) or IDX files in: {}", path.display())]
+    NoImages {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The data has no such part.
+    #[error("no {split} split in: {}", path.display())]
+    NoSplit {
+        /// `training` or `test`.
+        split: &'static str,
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file could not be read or written.
+    #[error("cannot {action}: {}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+    /// An IDX file is damaged or of another kind.
+    #[error("not a valid IDX file ({problem}): {}", path.display())]
+    Idx {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// An image could not be decoded.
+    #[error("cannot decode image: {}", path.display())]
+    Decode {
+        /// The file.
+        path: PathBuf,
+        /// Why it failed.
+        source: ::image::ImageError,
+    },
+    /// An encoded image in memory could not be decoded.
+    #[error("cannot decode image")]
+    DecodeBytes(#[source] ::image::ImageError),
+    /// An image has no pixels or too many.
+    #[error("image must have 1 to {limit} pixels, got {height}x{width}")]
+    ImageSize {
+        /// Rows.
+        height: usize,
+        /// Columns.
+        width: usize,
+        /// The most that is accepted.
+        limit: usize,
+    },
+    /// A buffer does not hold what its shape says.
+    #[error("{what} must hold {expected} values, got: {got}")]
+    BufferLength {
+        /// Which buffer.
+        what: &'static str,
+        /// Values that its shape asks for.
+        expected: usize,
+        /// Values that it holds.
+        got: usize,
+    },
+    /// A setting is outside its range.
+    #[error("`{field}` must be {expected}, got: {got}")]
+    Setting {
+        /// The setting's name as in the configuration.
+        field: &'static str,
+        /// What would be accepted.
+        expected: String,
+        /// What was given.
+        got: String,
+    },
+    /// An image could not be resized.
+    #[error("cannot resize image: {0}")]
+    Resize(String),
+    /// The thread that prepares batches has ended without a result.
+    #[error("the thread that prepares batches has stopped")]
+    BatchThread,
+}

@@ -1,0 +1,53 @@
+//! Turns files into pixels, datasets, views and batches.
+//!
+//! ```text
+//! path -> Dataset -> Image -> Views -> Batch        for training
+//!                    Image -> Preprocess -> pixels  for everything that reads an exported encoder
+//! ```
+//!
+//! [`open`] recognises what lies at a path. [`BatchSource`] makes training batches as a pure function
+//! of seed and step, so that a run can stop and go on at any step. [`Preprocess`] is the one
+//! transform of an image at inference; it travels inside the exported encoder ([`EncoderCard`]).
+//!
+//! ```
+//! use lejepa_data::{Image, Preprocess};
+//!
+//! let image = Image::from_pixels(40, 60, 3, vec![128; 40 * 60 * 3])?;
+//! let pixels = Preprocess::new(32, (32, 32), 3).apply(&image)?;
+//! assert_eq!(pixels.len(), 3 * 32 * 32);
+//! # Ok::<(), lejepa_data::Error>(())
+//! ```
+
+mod atomic_file;
+mod batch;
+mod dataset;
+mod encoder_card;
+mod error;
+mod image;
+mod jitter;
+mod preprocess;
+mod random;
+mod sampler;
+mod views;
+
+pub use atomic_file::write_atomically;
+pub use batch::{Batch, BatchSource, BatchStream, ViewBatch};
+pub use dataset::{Dataset, ImageFolder, Idx, Split, open};
+pub use encoder_card::{CARD_FORMAT, CARD_KEY, EMBEDDING_OUTPUT, EncoderCard, PIXELS_INPUT};
+pub use error::{Error, Result};
+pub use image::{CropBox, Image};
+pub use preprocess::Preprocess;
+pub use random::{Purpose, generator};
+pub use sampler::Sampler;
+pub use views::{CropConfig, ViewSize, Views, ViewsConfig};
+
+/// The version of the HDF5 library that is linked in, if any.
+pub fn hdf5_version() -> Option<String> {
+    #[cfg(feature = "hdf5")]
+    {
+        let (major, minor, release) = hdf5::library_version();
+        Some(format!("{major}.{minor}.{release}"))
+    }
+    #[cfg(not(feature = "hdf5"))]
+    None
+}

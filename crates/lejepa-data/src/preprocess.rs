@@ -1,0 +1,173 @@
+//! The one way from an image to an encoder's input at inference.
+//!
+//! Resize the short side (bicubic, antialiased), cut the centre out, scale to `[0, 1]`, normalise:
+//! `(value / 255 - mean) / std` per channel, channels first. The description travels inside the
+//! exported encoder, so that embedding and evaluation cannot disagree with training.
+
+use serde::{Deserialize, Serialize};
+
+use crate::image::FractionalBox;
+use crate::{Error, Image, Result};
+
+/// A description of the transform, as it is stored in an exported encoder.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preprocess {
+    /// The short side after resizing, in pixels.
+    pub resize_short_side: usize,
+    /// Rows of the centre crop.
+    pub crop_height: usize,
+    /// Columns of the centre crop.
+    pub crop_width: usize,
+    /// 1 for grey, 3 for colour; images are converted.
+    pub channels: usize,
+    /// Subtracted from values in `[0, 1]`, per channel.
+    pub mean: Vec<f32>,
+    /// Divides after that, per channel.
+    pub std: Vec<f32>,
+}
+
+/// Statistics of ImageNet, the field's default for colour images.
+const IMAGENET_MEAN: [f32; 3] = [0.485, 0.456, 0.406];
+const IMAGENET_STD: [f32; 3] = [0.229, 0.224, 0.225];
+
+impl Preprocess {
+    /// With the field's usual normalisation: ImageNet's for colour, 0.5 and 0.5 for grey.
+    pub fn new(resize_short_side: usize, (crop_height, crop_width): (usize, usize), channels: usize) -> Self {
+        let (mean, std) = if channels == 3 {
+            (IMAGENET_MEAN.to_vec(), IMAGENET_STD.to_vec())
+        } else {
+            (vec![0.5; channels], vec![0.5; channels])
+        };
+        Self { resize_short_side, crop_height, crop_width, channels, mean, std }
+    }
+
+    /// Refuses a description that cannot be carried out.
+    pub fn check(&self) -> Result<()> {
+        let refuse = |field, expected: &str, got: String| {
+            Err(Error::Setting { field, expected: expected.into(), got })
+        };
+        let side = 1..=4096;
+        if !side.contains(&self.resize_short_side) {
+            return refuse("resize_short_side", "between 1 and 4096", self.resize_short_side.to_string());
+        }
+        if !side.contains(&self.crop_height) || !side.contains(&self.crop_width) {
+            let got = format!("{}x{}", self.crop_height, self.crop_width);
+            return refuse("crop", "between 1 and 4096 pixels", got);
+        }
+        if self.channels != 1 && self.channels != 3 {
+            return refuse("channels", "1 (grey) or 3 (colour)", self.channels.to_string());
+        }
+        if self.mean.len() != self.channels || !self.mean.iter().all(|mean| mean.is_finite()) {
+            return refuse("mean", "one finite number per channel", format!("{:?}", self.mean));
+        }
+        if self.std.len() != self.channels || !self.std.iter().all(|std| std.is_finite() && *std > 0.) {
+            return refuse("std", "one positive number per channel", format!("{:?}", self.std));
+        }
+        Ok(())
+    }
+
+    /// Values of one transformed image.
+    pub fn pixel_count(&self) -> usize {
+        self.channels * self.crop_height * self.crop_width
+    }
+
+    /// The transformed image.
+    ///
+    /// # Shapes
+    /// - result: `(channels, crop_height, crop_width)`
+    pub fn apply(&self, image: &Image) -> Result<Vec<f32>> {
+        let mut pixels = vec![0.; self.pixel_count()];
+        self.apply_into(image, &mut pixels)?;
+        Ok(pixels)
+    }
+
+    /// The transformed image, written into a part of a batch.
+    pub fn apply_into(&self, image: &Image, pixels: &mut [f32]) -> Result<()> {
+        self.normalise_into(&self.resized(image)?, pixels)
+    }
+
+    /// The centre of the resized image, still in 8 bits, with the channels converted.
+    ///
+    /// Only what the crop keeps is computed: a panorama costs no more than a square.
+    pub fn resized(&self, image: &Image) -> Result<Image> {
+        let (height, width) = (image.height(), image.width());
+        let (resized_height, resized_width) = self.resized_size(height, width);
+        let start = |resized: usize, crop: usize| ((resized - crop) as f64 / 2.).round_ties_even();
+        let row_scale = height as f64 / resized_height as f64;
+        let column_scale = width as f64 / resized_width as f64;
+        let part = FractionalBox {
+            top: start(resized_height, self.crop_height) * row_scale,
+            left: start(resized_width, self.crop_width) * column_scale,
+            height: self.crop_height as f64 * row_scale,
+            width: self.crop_width as f64 * column_scale,
+        };
+        Ok(image.resized_part(part, self.crop_height, self.crop_width)?.with_channels(self.channels))
+    }
+
+    /// The whole image's size after resizing: the short side as asked for, both sides no smaller
+    /// than the crop.
+    fn resized_size(&self, height: usize, width: usize) -> (usize, usize) {
+        let (height, width) = (height as f64, width as f64);
+        let scale = (self.resize_short_side as f64 / height.min(width))
+            .max(self.crop_height as f64 / height)
+            .max(self.crop_width as f64 / width);
+        // Whole multiples must not fall one short through rounding errors.
+        let size = |side: f64| (side * scale + 1e-6).floor() as usize;
+        (size(height).max(self.crop_height), size(width).max(self.crop_width))
+    }
+
+    /// Scales and normalises an image that already has the right size and channels.
+    pub(crate) fn normalise_into(&self, image: &Image, pixels: &mut [f32]) -> Result<()> {
+        let plane = image.height() * image.width();
+        if pixels.len() != plane * self.channels || image.channels() != self.channels {
+            let expected = plane * image.channels();
+            return Err(Error::BufferLength { what: "normalised image", expected, got: pixels.len() });
+        }
+        for (channel, values) in pixels.chunks_exact_mut(plane).enumerate() {
+            let (mean, std) = (self.mean[channel], self.std[channel]);
+            let table: [f32; 256] = std::array::from_fn(|value| (value as f32 / 255. - mean) / std);
+            let source = image.pixels().iter().skip(channel).step_by(self.channels);
+            for (value, &byte) in values.iter_mut().zip(source) {
+                *value = table[usize::from(byte)];
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_normalised_per_channel() {
+        let image = Image::from_pixels(1, 1, 3, vec![0, 255, 51]).unwrap();
+        let mut preprocess = Preprocess::new(1, (1, 1), 3);
+        preprocess.mean = vec![0., 0.5, 0.1];
+        preprocess.std = vec![1., 0.5, 0.1];
+        let pixels = preprocess.apply(&image).unwrap();
+        for (value, expected) in pixels.iter().zip([0., 1., 1.]) {
+            assert!((value - expected).abs() < 1e-6, "{pixels:?}");
+        }
+    }
+
+    #[test]
+    fn extreme_shapes_are_cropped_not_blown_up() {
+        for (height, width) in [(1, 65_000), (65_000, 1), (1, 1), (3, 7)] {
+            let image = Image::from_pixels(height, width, 1, vec![9; height * width]).unwrap();
+            let pixels = Preprocess::new(256, (224, 200), 1).apply(&image).unwrap();
+            assert_eq!(pixels.len(), 224 * 200);
+        }
+    }
+
+    #[test]
+    fn a_description_that_cannot_be_carried_out_is_refused() {
+        let good = Preprocess::new(32, (32, 32), 3);
+        assert!(good.check().is_ok());
+        assert!(Preprocess { std: vec![0.; 3], ..good.clone() }.check().is_err());
+        assert!(Preprocess { mean: vec![0.; 2], ..good.clone() }.check().is_err());
+        assert!(Preprocess { channels: 4, ..good.clone() }.check().is_err());
+        assert!(Preprocess { crop_width: 0, ..good }.check().is_err());
+    }
+}

@@ -1,0 +1,26 @@
+//! The one source of randomness: generators that are a pure function of the seed and of where they
+//! are used, so that nothing depends on threads, order or an earlier run.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+/// What random numbers are for; each purpose has streams of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Purpose {
+    /// The order of samples in an epoch.
+    Order = 1,
+    /// Crops and colours of a sample's views.
+    Views = 2,
+    /// Which samples an evaluation draws.
+    Evaluation = 3,
+}
+
+/// The generator of the `index`-th and `part`-th use for a purpose.
+pub fn generator(seed: u64, purpose: Purpose, index: u64, part: u64) -> ChaCha8Rng {
+    let mut key = [0; 32];
+    for (bytes, word) in key.chunks_exact_mut(8).zip([seed, purpose as u64, index, part]) {
+        bytes.copy_from_slice(&word.to_le_bytes());
+    }
+    ChaCha8Rng::from_seed(key)
+}

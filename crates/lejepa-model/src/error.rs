@@ -1,0 +1,50 @@
+//! What can go wrong while a model is built, loaded or run.
+
+/// The result of every fallible function of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error of this crate.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A setting of the encoder or the projector is missing or outside its range.
+    #[error("`{field}` must be {expected}, got: {got}")]
+    Setting {
+        /// The setting's name as in the configuration.
+        field: &'static str,
+        /// What would be accepted.
+        expected: String,
+        /// What was given.
+        got: String,
+    },
+    /// The weights lack a parameter of the model.
+    #[error("the weights have no tensor named: {name}")]
+    MissingTensor {
+        /// The parameter's name.
+        name: String,
+    },
+    /// The weights hold a tensor that the model does not have.
+    #[error("the model has no parameter named: {name}")]
+    UnknownTensor {
+        /// The tensor's name.
+        name: String,
+    },
+    /// A tensor does not fit its parameter.
+    #[error("tensor `{name}` must have shape {expected:?}, got: {got:?}")]
+    TensorShape {
+        /// The parameter's name.
+        name: String,
+        /// The parameter's shape.
+        expected: Vec<usize>,
+        /// The tensor's shape.
+        got: Vec<usize>,
+    },
+    /// Two layers claim the same parameter name.
+    #[error("two parameters share the name: {name}")]
+    DuplicateParameter {
+        /// The name.
+        name: String,
+    },
+    /// Candle refused an operation.
+    #[error("tensor operation failed")]
+    Tensor(#[from] candle_core::Error),
+}

@@ -1,0 +1,52 @@
+//! `y = x W^T + b` over the last axis.
+
+use candle_core::{D, Tensor};
+
+use crate::{Initialisation, Result, Scope};
+
+/// A linear layer with weight `(outputs, inputs)`.
+#[derive(Debug, Clone)]
+pub struct Linear {
+    weight: Tensor,
+    bias: Option<Tensor>,
+}
+
+impl Linear {
+    /// With timm's initialisation inside transformers: truncated normal weights, zero bias.
+    pub fn new(inputs: usize, outputs: usize, mut scope: Scope<'_>) -> Result<Self> {
+        let weight = scope.parameter("weight", (outputs, inputs), Initialisation::TruncatedNormal(0.02))?;
+        let bias = Some(scope.parameter("bias", outputs, Initialisation::Zeros)?);
+        Ok(Self { weight, bias })
+    }
+
+    /// With PyTorch's default initialisation.
+    pub fn with_fan_in(inputs: usize, outputs: usize, mut scope: Scope<'_>) -> Result<Self> {
+        let weight = scope.parameter("weight", (outputs, inputs), Initialisation::FanIn(inputs))?;
+        let bias = Some(scope.parameter("bias", outputs, Initialisation::FanIn(inputs))?);
+        Ok(Self { weight, bias })
+    }
+
+    /// With PyTorch's default initialisation and no bias, for use before a normalisation that would
+    /// subtract it.
+    pub fn without_bias(inputs: usize, outputs: usize, mut scope: Scope<'_>) -> Result<Self> {
+        let weight = scope.parameter("weight", (outputs, inputs), Initialisation::FanIn(inputs))?;
+        Ok(Self { weight, bias: None })
+    }
+
+    /// # Shapes
+    /// - `xs`: `(.., inputs)`
+    /// - result: `(.., outputs)`
+    pub fn forward(&self, xs: &Tensor) -> Result<Tensor> {
+        let mut shape = xs.dims().to_vec();
+        let rows = xs.reshape(((), xs.dim(D::Minus1)?))?; // one product instead of one per batch entry
+        let ys = rows.matmul(&self.weight.t()?)?;
+        let ys = match &self.bias {
+            Some(bias) => ys.broadcast_add(bias)?,
+            None => ys,
+        };
+        if let Some(last) = shape.last_mut() {
+            *last = self.weight.dim(0)?;
+        }
+        Ok(ys.reshape(shape)?)
+    }
+}

@@ -1,0 +1,39 @@
+//! Defines encoders and the projector, with timm's parameter names.
+//!
+//! An [`EncoderConfig`] names an architecture, [`Parameters`] owns the tensors and an [`Encoder`]
+//! maps pixels `(batch, channels, height, width)` to features `(batch, dim)`. Every layer is made of
+//! operations whose gradient Candle gets right; the tests check that against PyTorch.
+//!
+//! ```
+//! use candle_core::{DType, Device, Tensor};
+//! use lejepa_model::{Encoder, EncoderConfig, Parameters};
+//!
+//! let config = EncoderConfig { arch: "vit_tiny_patch16_224".into(), image_size: Some(32.into()), ..Default::default() };
+//! let mut parameters = Parameters::new(0, DType::F32, &Device::Cpu);
+//! let encoder = Encoder::new(&config, parameters.root())?;
+//! let pixels = Tensor::zeros((2, 3, 32, 32), DType::F32, &Device::Cpu)?;
+//! assert_eq!(encoder.forward(&pixels)?.dims(), [2, 192]);
+//! # Ok::<(), lejepa_model::Error>(())
+//! ```
+
+mod config;
+mod encoder;
+mod error;
+mod image_size;
+mod initialisation;
+pub mod layers;
+mod parameters;
+mod projector;
+mod vit;
+
+pub use config::EncoderConfig;
+pub use encoder::Encoder;
+pub use error::{Error, Result};
+pub use image_size::ImageSize;
+pub use initialisation::Initialisation;
+pub use parameters::{Parameters, Scope};
+pub use projector::{Projector, ProjectorConfig};
+pub use vit::{VisionTransformer, VitShape, VitTokens};
+
+// Candle multiplies matrices with this crate; naming it here switches its AVX-512 kernels on.
+use gemm as _;

@@ -1,0 +1,78 @@
+//! The projector: an MLP with batch normalisation between the encoder and the loss.
+//!
+//! ```text
+//! (linear, batch norm, relu) for every hidden layer, then linear
+//! ```
+//!
+//! Hidden linear layers have no bias: the batch normalisation behind them would subtract it.
+
+use candle_core::Tensor;
+use serde::{Deserialize, Serialize};
+
+use crate::layers::{BatchNorm, Linear, Mode};
+use crate::{Error, Result, Scope};
+
+/// The `[projector]` table of a recipe.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProjectorConfig {
+    /// Widths of the hidden layers.
+    pub hidden: Vec<usize>,
+    /// Width of the embedding that the loss sees.
+    pub dim: usize,
+}
+
+impl Default for ProjectorConfig {
+    fn default() -> Self {
+        Self { hidden: vec![2048, 2048], dim: 64 }
+    }
+}
+
+impl ProjectorConfig {
+    /// Refuses layers without width.
+    pub fn check(&self) -> Result<()> {
+        let refuse = |field, got: String| Err(Error::Setting { field, expected: "at least 1".into(), got });
+        if self.dim == 0 {
+            return refuse("projector.dim", "0".into());
+        }
+        if self.hidden.contains(&0) {
+            return refuse("projector.hidden", format!("{:?}", self.hidden));
+        }
+        Ok(())
+    }
+}
+
+/// An MLP with batch normalisation and ReLU.
+#[derive(Debug, Clone)]
+pub struct Projector {
+    hidden: Vec<(Linear, BatchNorm)>,
+    output: Linear,
+}
+
+impl Projector {
+    /// From features of `inputs` dimensions.
+    pub fn new(inputs: usize, config: &ProjectorConfig, mut scope: Scope<'_>) -> Result<Self> {
+        config.check()?;
+        let mut hidden = Vec::with_capacity(config.hidden.len());
+        let mut width = inputs;
+        for (index, &next) in config.hidden.iter().enumerate() {
+            let mut scope = scope.enter(format!("layers.{index}"));
+            let linear = Linear::without_bias(width, next, scope.enter("linear"))?;
+            hidden.push((linear, BatchNorm::new(next, scope.enter("norm"))?));
+            width = next;
+        }
+        let output = Linear::with_fan_in(width, config.dim, scope.enter("output"))?;
+        Ok(Self { hidden, output })
+    }
+
+    /// # Shapes
+    /// - `features`: `(samples, inputs)`
+    /// - result: `(samples, dim)`
+    pub fn forward(&self, features: &Tensor, mode: Mode) -> Result<Tensor> {
+        let mut xs = features.clone();
+        for (linear, norm) in &self.hidden {
+            xs = norm.forward(&linear.forward(&xs)?, mode)?.relu()?;
+        }
+        self.output.forward(&xs)
+    }
+}

@@ -1,0 +1,110 @@
+//! Gradients against central differences in f64, for what no golden vector covers.
+
+#![allow(clippy::unwrap_used)]
+
+use candle_core::{DType, Device, Tensor, Var};
+use lejepa_model::layers::Mode;
+use lejepa_model::{Parameters, Projector, ProjectorConfig, VisionTransformer, VitShape};
+
+const STEP: f64 = 1e-6;
+/// Central differences err by about `STEP^2`, cancellation by `1e-16 / STEP`.
+const TOLERANCE: f64 = 1e-6;
+
+fn random(shape: &[usize], seed: u64) -> Tensor {
+    let mut parameters = Parameters::new(seed, DType::F64, &Device::Cpu);
+    parameters.root().parameter("x", shape, lejepa_model::Initialisation::Normal(1.)).unwrap()
+}
+
+/// Compares the analytic gradient of `loss` with central differences for up to eight entries of
+/// each parameter.
+fn check_gradients(parameters: &Parameters, loss: impl Fn() -> Tensor) {
+    let gradients = loss().backward().unwrap();
+    let value = || loss().to_scalar::<f64>().unwrap();
+    for (name, variable) in parameters.trainable() {
+        let gradient: Vec<f64> = gradients.get(variable).unwrap().flatten_all().unwrap().to_vec1().unwrap();
+        let original: Vec<f64> = variable.flatten_all().unwrap().to_vec1().unwrap();
+        for entry in (0..original.len()).step_by(original.len().div_ceil(8)) {
+            let numeric = (value_at(variable, &original, entry, STEP, &value)
+                - value_at(variable, &original, entry, -STEP, &value))
+                / (2. * STEP);
+            let difference = (gradient[entry] - numeric).abs();
+            assert!(
+                difference < TOLERANCE * (1. + numeric.abs()),
+                "{name}[{entry}]: {} against {numeric}",
+                gradient[entry]
+            );
+        }
+    }
+}
+
+fn value_at(variable: &Var, original: &[f64], entry: usize, shift: f64, value: &impl Fn() -> f64) -> f64 {
+    let set = |values: Vec<f64>| {
+        variable.set(&Tensor::from_vec(values, variable.shape(), &Device::Cpu).unwrap()).unwrap();
+    };
+    let mut shifted = original.to_vec();
+    shifted[entry] += shift;
+    set(shifted);
+    let result = value();
+    set(original.to_vec());
+    result
+}
+
+#[test]
+fn the_projector_in_train_mode_has_the_right_gradient() {
+    let mut parameters = Parameters::new(1, DType::F64, &Device::Cpu);
+    let config = ProjectorConfig { hidden: vec![7, 5], dim: 3 };
+    let projector = Projector::new(6, &config, parameters.root()).unwrap();
+    let (features, target) = (random(&[9, 6], 2), random(&[9, 3], 3));
+    check_gradients(&parameters, || {
+        let projected = projector.forward(&features, Mode::Train).unwrap();
+        (projected * &target).unwrap().sin().unwrap().sum_all().unwrap()
+    });
+}
+
+#[test]
+fn a_vit_on_a_smaller_non_square_image_has_the_right_gradient() {
+    let shape = VitShape {
+        image_size: lejepa_model::ImageSize { height: 12, width: 8 },
+        patch_size: 4,
+        channels: 1,
+        dim: 8,
+        depth: 2,
+        heads: 2,
+    };
+    let mut parameters = Parameters::new(1, DType::F64, &Device::Cpu);
+    let vit = VisionTransformer::new(&shape, parameters.root()).unwrap();
+    let (pixels, target) = (random(&[3, 1, 8, 4], 2), random(&[3, 8], 3));
+    check_gradients(&parameters, || {
+        (vit.forward(&pixels).unwrap() * &target).unwrap().sum_all().unwrap()
+    });
+}
+
+#[test]
+fn batch_norm_keeps_pytorchs_running_statistics() {
+    let mut parameters = Parameters::new(0, DType::F64, &Device::Cpu);
+    let norm = lejepa_model::layers::BatchNorm::new(2, parameters.root()).unwrap();
+    let xs = Tensor::new(&[[1., 10.], [2., 20.], [6., 60.]], &Device::Cpu).unwrap();
+    let normalised = norm.forward(&xs, Mode::Train).unwrap();
+    let mean: Vec<f64> = normalised.mean(0).unwrap().to_vec1().unwrap();
+    assert!(mean.iter().all(|mean| mean.abs() < 1e-12), "{mean:?}");
+
+    let buffer = |name: &str| -> Vec<f64> {
+        parameters.tensors().find(|(other, _)| *other == name).unwrap().1.to_vec1().unwrap()
+    };
+    // Momentum 0.1; means 3 and 30; unbiased variances 7 and 700.
+    let close = |left: Vec<f64>, right: [f64; 2]| left.iter().zip(right).all(|(l, r)| (l - r).abs() < 1e-12);
+    assert!(close(buffer("running_mean"), [0.3, 3.]));
+    assert!(close(buffer("running_var"), [0.9 + 0.7, 0.9 + 70.]));
+
+    // Evaluation uses them and leaves them alone.
+    norm.forward(&xs, Mode::Eval).unwrap();
+    assert!(close(buffer("running_mean"), [0.3, 3.]));
+}
+
+#[test]
+fn one_sample_is_too_few_for_batch_norm() {
+    let mut parameters = Parameters::new(0, DType::F64, &Device::Cpu);
+    let norm = lejepa_model::layers::BatchNorm::new(2, parameters.root()).unwrap();
+    assert!(norm.forward(&random(&[1, 2], 0), Mode::Train).is_err());
+    assert!(norm.forward(&random(&[1, 2], 0), Mode::Eval).is_ok());
+}

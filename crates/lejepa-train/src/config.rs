@@ -1,0 +1,300 @@
+//! The training configuration: a TOML recipe plus what was typed on the command line, validated.
+
+use std::path::{Path, PathBuf};
+
+use lejepa_data::{Preprocess, ViewSize, Views, ViewsConfig};
+use lejepa_loss::LossConfig;
+use lejepa_model::{EncoderConfig, ImageSize, ProjectorConfig};
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use crate::{AdamWConfig, Error, Result, Schedule};
+
+/// A whole recipe. Every key has a default but `data.path`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrainConfig {
+    /// Decides every random number of the run.
+    pub seed: u64,
+    /// What is learnt from.
+    pub data: DataConfig,
+    /// How images become pixels of the encoder.
+    pub preprocess: PreprocessConfig,
+    /// What the encoder sees of a sample.
+    pub views: ViewsConfig,
+    /// The architecture.
+    pub encoder: EncoderConfig,
+    /// Between encoder and loss.
+    pub projector: ProjectorConfig,
+    /// The objective.
+    pub loss: LossConfig,
+    /// AdamW and its learning rate.
+    pub optimizer: AdamWConfig,
+    /// How long.
+    pub train: LoopConfig,
+}
+
+/// The `[data]` table.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DataConfig {
+    /// A folder, seen from the working directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+}
+
+/// The `[preprocess]` table.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PreprocessConfig {
+    /// The short side before the centre crop; the encoder's image size if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resize_short_side: Option<usize>,
+    /// Mean of every channel, of values in `[0, 1]`; the field's usual one if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean: Option<Vec<f32>>,
+    /// Standard deviation of every channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub std: Option<Vec<f32>>,
+}
+
+/// The `[train]` table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LoopConfig {
+    /// Passes over the data; a fraction is fine.
+    pub epochs: f64,
+    /// Samples per step.
+    pub batch: usize,
+    /// Steps between checkpoints.
+    pub checkpoint_every: u64,
+}
+
+impl Default for LoopConfig {
+    fn default() -> Self {
+        Self { epochs: 100., batch: 128, checkpoint_every: 100 }
+    }
+}
+
+/// A value typed on the command line: `loss.lambda=0.1`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Override {
+    /// The key's path.
+    pub key: String,
+    /// The value; nothing removes the key.
+    pub value: Option<Value>,
+}
+
+impl Override {
+    /// Reads `key=value`; what is not a TOML value is taken as text.
+    pub fn parse(typed: &str) -> Result<Self> {
+        let Some((key, value)) = typed.split_once('=').filter(|(key, _)| !key.trim().is_empty()) else {
+            let problem = format!("expected key=value, got: {typed}");
+            return Err(Error::Config { origin: COMMAND_LINE.into(), problem });
+        };
+        let value = toml::from_str::<Table>(&format!("value = {value}"))
+            .ok()
+            .filter(|table| table.len() == 1)
+            .and_then(|mut table| table.remove("value"))
+            .unwrap_or_else(|| Value::String(value.into()));
+        Ok(Self { key: key.trim().into(), value: Some(value) })
+    }
+}
+
+const COMMAND_LINE: &str = "--set or a flag";
+
+impl TrainConfig {
+    /// Reads a recipe (or starts from the defaults), applies overrides in order and checks everything.
+    pub fn load(file: Option<&Path>, overrides: &[Override]) -> Result<Self> {
+        let mut table = Table::new();
+        if let Some(path) = file {
+            let origin = || path.display().to_string();
+            let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
+                std::io::ErrorKind::NotFound => lejepa_data::Error::NotFound { path: path.into() },
+                _ => lejepa_data::Error::Io { action: "read", path: path.into(), source },
+            })?;
+            let invalid = |error: toml::de::Error| Error::Config { origin: origin(), problem: error.to_string() };
+            // Once as it stands, for messages that point to the line.
+            toml::from_str::<Self>(&text).map_err(invalid)?;
+            table = toml::from_str(&text).map_err(invalid)?;
+        }
+        for change in overrides {
+            apply(&mut table, change)?;
+        }
+        let config: Self = table.try_into().map_err(|error: toml::de::Error| Error::Config {
+            origin: COMMAND_LINE.into(),
+            problem: error.to_string(),
+        })?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Refuses values out of range, wherever they came from.
+    pub fn check(&self) -> Result<()> {
+        let shape = self.encoder.resolve()?;
+        self.projector.check()?;
+        self.loss.build()?;
+        self.optimizer.check()?;
+        let refuse = |field, expected: &str, got: String| {
+            Err(Error::Setting { field, expected: expected.into(), got })
+        };
+        if self.train.batch < 2 {
+            return refuse("train.batch", "at least 2", self.train.batch.to_string());
+        }
+        if !(self.train.epochs.is_finite() && self.train.epochs > 0.) {
+            return refuse("train.epochs", "a positive number", self.train.epochs.to_string());
+        }
+        if self.train.checkpoint_every == 0 {
+            return refuse("train.checkpoint_every", "at least 1", "0".into());
+        }
+        if let Some(size) = self.views.local_size
+            && (size == 0 || size % shape.patch_size != 0 || size > 4096)
+        {
+            let expected = format!("a multiple of the patch size {}", shape.patch_size);
+            return refuse("views.local_size", &expected, size.to_string());
+        }
+        self.views()?;
+        Ok(())
+    }
+
+    /// From an image to the encoder's input at inference.
+    pub fn preprocess(&self) -> Result<Preprocess> {
+        let shape = self.encoder.resolve()?;
+        let ImageSize { height, width } = shape.image_size;
+        let short_side = self.preprocess.resize_short_side.unwrap_or(height.min(width));
+        let mut preprocess = Preprocess::new(short_side, (height, width), shape.channels);
+        if let Some(mean) = &self.preprocess.mean {
+            preprocess.mean.clone_from(mean);
+        }
+        if let Some(std) = &self.preprocess.std {
+            preprocess.std.clone_from(std);
+        }
+        preprocess.check()?;
+        Ok(preprocess)
+    }
+
+    /// From an image to its training views.
+    pub fn views(&self) -> Result<Views> {
+        let shape = self.encoder.resolve()?;
+        // The paper's 96 of 224 pixels, in whole patches.
+        let local_side = |side: usize| {
+            let patches = (side as f64 * 3. / 7. / shape.patch_size as f64).round().max(1.);
+            patches as usize * shape.patch_size
+        };
+        let local_size = match self.views.local_size {
+            Some(side) => ViewSize { height: side, width: side },
+            None => ViewSize {
+                height: local_side(shape.image_size.height),
+                width: local_side(shape.image_size.width),
+            },
+        };
+        Ok(Views::new(&self.views, &self.preprocess()?, local_size)?)
+    }
+
+    /// Where the data lies.
+    pub fn data_path(&self) -> Result<&Path> {
+        self.data.path.as_deref().ok_or_else(|| Error::Setting {
+            field: "data.path",
+            expected: "given in the recipe or with --data".into(),
+            got: "nothing".into(),
+        })
+    }
+
+    /// All steps of the run: at least one.
+    pub fn total_steps(&self, steps_per_epoch: u64) -> u64 {
+        (self.train.epochs * steps_per_epoch as f64).round().max(1.) as u64
+    }
+
+    /// The learning rate over `total` steps.
+    pub fn schedule(&self, total: u64) -> Schedule {
+        Schedule {
+            peak: self.optimizer.lr,
+            last: self.optimizer.lr * self.optimizer.final_lr,
+            warmup: (self.optimizer.warmup * total as f64).round() as u64,
+            total,
+        }
+    }
+}
+
+fn apply(table: &mut Table, change: &Override) -> Result<()> {
+    let mut parts: Vec<&str> = change.key.split('.').collect();
+    let Some(last) = parts.pop() else { return Ok(()) };
+    let mut place = table;
+    for part in parts {
+        let entry = place.entry(part).or_insert_with(|| Value::Table(Table::new()));
+        place = entry.as_table_mut().ok_or_else(|| Error::Config {
+            origin: COMMAND_LINE.into(),
+            problem: format!("`{part}` in `{}` is not a table", change.key),
+        })?;
+    }
+    match &change.value {
+        Some(value) => place.insert(last.into(), value.clone()),
+        None => place.remove(last),
+    };
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(overrides: &[&str]) -> Result<TrainConfig> {
+        let overrides: Vec<Override> =
+            overrides.iter().map(|typed| Override::parse(typed)).collect::<Result<_>>()?;
+        TrainConfig::load(None, &overrides)
+    }
+
+    fn message(overrides: &[&str]) -> String {
+        load(overrides).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn overrides_reach_every_table() {
+        let config = load(&[
+            "seed=7",
+            "loss.lambda=0.1",
+            "views.local.count=0",
+            "views.local.scale=[0.1, 0.2]",
+            "encoder.arch=vit_small_patch16_224",
+            "data.path=/some/where",
+        ])
+        .unwrap();
+        assert_eq!((config.seed, config.loss.lambda, config.views.local.count), (7, 0.1, 0));
+        assert_eq!(config.encoder.arch, "vit_small_patch16_224");
+        assert_eq!(config.data_path().unwrap(), Path::new("/some/where"));
+    }
+
+    #[test]
+    fn a_config_survives_toml_and_json() {
+        let config = load(&["encoder.image_size=[64, 96]", "loss.prediction=sum"]).unwrap();
+        let toml = toml::to_string(&config).unwrap();
+        assert_eq!(toml::from_str::<TrainConfig>(&toml).unwrap(), config);
+        let json = serde_json::to_value(&config).unwrap();
+        assert_eq!(serde_json::from_value::<TrainConfig>(json).unwrap(), config);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        assert!(message(&["loss.lamda=0.1"]).contains("lamda"));
+        assert!(message(&["train.batch=0"]).contains("`train.batch` must be at least 2, got: 0"));
+        assert!(message(&["train.epochs=-1"]).contains("train.epochs"));
+        assert!(message(&["loss.lambda=2"]).contains("[loss] `lambda` must be between 0 and 1, got: 2"));
+        assert!(message(&["loss.lambda=much"]).contains("lambda"));
+        assert!(message(&["views.flip=2"]).contains("views.flip"));
+        assert!(message(&["views.local_size=95"]).contains("multiple of the patch size 16"));
+        assert!(message(&["encoder.arch=alexnet"]).contains("encoder.arch"));
+        assert!(message(&["preprocess.std=[0, 0, 0]"]).contains("std"));
+        assert!(message(&["optimizer.lr=0"]).contains("optimizer.lr"));
+        assert!(message(&["seed.deep=1", "seed.deep.deeper=1"]).contains("not a table"));
+        assert!(message(&["nonsense"]).contains("expected key=value"));
+    }
+
+    #[test]
+    fn local_views_are_three_sevenths_in_whole_patches() {
+        let size = |overrides: &[&str]| load(overrides).unwrap().views().unwrap().local().1;
+        assert_eq!(size(&[]), ViewSize { height: 96, width: 96 });
+        assert_eq!(size(&["views.local_size=64"]), ViewSize { height: 64, width: 64 });
+        let wide = size(&["encoder.image_size=[32, 224]"]);
+        assert_eq!(wide, ViewSize { height: 16, width: 96 });
+    }
+}

@@ -1,0 +1,85 @@
+//! What can go wrong in a training run.
+
+use std::path::PathBuf;
+
+/// The result of every fallible function of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error of this crate.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The recipe is not valid TOML, or has unknown or ill-typed keys.
+    #[error("invalid configuration in {origin}: {problem}")]
+    Config {
+        /// The file, or `--set` and flags.
+        origin: String,
+        /// What is wrong and where.
+        problem: String,
+    },
+    /// A setting is missing or outside its range.
+    #[error("`{field}` must be {expected}, got: {got}")]
+    Setting {
+        /// The setting's name as in the configuration.
+        field: &'static str,
+        /// What would be accepted.
+        expected: String,
+        /// What was given.
+        got: String,
+    },
+    /// Parameters that would not learn.
+    #[error("gradient audit failed: {problem} for: {}", names.join(", "))]
+    Audit {
+        /// What is wrong with the gradients.
+        problem: &'static str,
+        /// The parameters.
+        names: Vec<String>,
+    },
+    /// The loss is not a number any more.
+    #[error("the loss is {loss} at step {step}: lower `optimizer.lr`")]
+    Diverged {
+        /// The step.
+        step: u64,
+        /// Its loss.
+        loss: f64,
+    },
+    /// The run folder holds something else.
+    #[error("{} holds a run with {difference}: choose another --out or remove it", path.display())]
+    OtherRun {
+        /// The run folder.
+        path: PathBuf,
+        /// What differs.
+        difference: &'static str,
+    },
+    /// The folder is not a run, or has not saved anything yet.
+    #[error("no checkpoint in: {}", path.display())]
+    NoCheckpoint {
+        /// The run folder.
+        path: PathBuf,
+    },
+    /// A checkpoint is damaged.
+    #[error("damaged checkpoint ({problem}): {}", path.display())]
+    Checkpoint {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Reading data or writing a file failed.
+    #[error(transparent)]
+    Data(#[from] lejepa_data::Error),
+    /// The loss refused its settings or its input.
+    #[error("[loss] {0}")]
+    Loss(#[source] lejepa_loss::Error),
+    /// The model refused its settings, weights or input.
+    #[error(transparent)]
+    Model(#[from] lejepa_model::Error),
+    /// Candle refused an operation.
+    #[error("tensor operation failed")]
+    Tensor(#[from] candle_core::Error),
+}
+
+impl From<lejepa_loss::Error> for Error {
+    fn from(error: lejepa_loss::Error) -> Self {
+        Self::Loss(error)
+    }
+}

@@ -1,0 +1,150 @@
+//! The training loop.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use candle_core::{DType, Device, Tensor};
+use lejepa_data::{BatchSource, BatchStream, Split, write_atomically};
+
+use crate::{
+    AdamW, Checkpoint, Error, MetricsLog, Model, Result, StepMetrics, TrainConfig, audit_gradients,
+};
+
+/// What a run tells its caller.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The run is about to take its first step.
+    Started(&'a Plan),
+    /// A step was taken.
+    Step(&'a StepMetrics),
+}
+
+/// What a run is going to do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Training images.
+    pub images: usize,
+    /// Numbers that are trained, encoder and projector together.
+    pub parameters: usize,
+    /// The first step; not 0 when a run goes on.
+    pub start: u64,
+    /// All steps.
+    pub total: u64,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// Steps that were taken, earlier sessions included.
+    pub step: u64,
+    /// All steps of the run.
+    pub total: u64,
+}
+
+impl Summary {
+    /// Whether nothing is left to do.
+    pub fn is_complete(&self) -> bool {
+        self.step == self.total
+    }
+}
+
+/// Trains into a run folder, or goes on where the run folder stopped. `observe` sees every step and
+/// may end the run early, which saves a checkpoint.
+pub fn pretrain(
+    config: &TrainConfig,
+    run: &Path,
+    observe: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+) -> Result<Summary> {
+    config.check()?;
+    let device = Device::Cpu;
+    let loss = config.loss.build()?;
+    let dataset = lejepa_data::open(config.data_path()?, Split::Train)?;
+    let fingerprint = dataset.fingerprint().to_string();
+    let source = Arc::new(BatchSource::new(dataset, config.views()?, config.train.batch, config.seed)?);
+    let steps_per_epoch = source.steps_per_epoch();
+    let total = config.total_steps(steps_per_epoch);
+    let schedule = config.schedule(total);
+
+    let (start, model, mut optimizer) = match Checkpoint::latest(run)? {
+        Some(checkpoint) => {
+            check_same_run(&checkpoint, config, &fingerprint, run)?;
+            (checkpoint.step, checkpoint.model(&device)?, checkpoint.optimizer()?)
+        }
+        None => (0, Model::new(config, &device)?, AdamW::new(&config.optimizer)),
+    };
+    let save = |step, model: &Model, optimizer: &AdamW| {
+        Checkpoint::save(run, step, config, &fingerprint, (model, optimizer))
+    };
+    write_config(config, run)?;
+    let mut log = MetricsLog::open(&run.join("metrics.jsonl"), start)?;
+    let parameters = model.trainable().map(|(_name, variable)| variable.elem_count()).sum();
+    let mut keep_going =
+        observe(Event::Started(&Plan { images: source.dataset().len(), parameters, start, total }));
+
+    let mut taken = start;
+    let mut clock = Instant::now();
+    for batch in BatchStream::start(source, start..total)? {
+        if keep_going.is_break() {
+            break;
+        }
+        let batch = batch?;
+        let step = batch.step;
+        let lr = schedule.at(step);
+        let terms = model.loss(&batch, &loss)?;
+        let value = scalar(&terms.loss)?;
+        if !value.is_finite() {
+            return Err(Error::Diverged { step, loss: value });
+        }
+        let gradients = terms.loss.backward()?;
+        if step == 0 {
+            audit_gradients(model.trainable(), &gradients)?;
+        }
+        optimizer.step(model.trainable(), &gradients, lr)?;
+        taken = step + 1;
+
+        let sigreg = scalar(&terms.sigreg)?;
+        let metrics = StepMetrics {
+            step,
+            epoch: step as f64 / steps_per_epoch as f64,
+            lr,
+            loss: value,
+            prediction: scalar(&terms.prediction)?,
+            sigreg,
+            sigreg_over_floor: sigreg / loss.sigreg_floor(),
+            images_per_second: config.train.batch as f64 / clock.elapsed().as_secs_f64(),
+        };
+        clock = Instant::now();
+        log.append(&metrics)?;
+        keep_going = observe(Event::Step(&metrics));
+        if taken.is_multiple_of(config.train.checkpoint_every) && taken < total {
+            save(taken, &model, &optimizer)?;
+        }
+    }
+    if taken > start {
+        save(taken, &model, &optimizer)?;
+    }
+    Ok(Summary { step: taken, total })
+}
+
+fn check_same_run(checkpoint: &Checkpoint, config: &TrainConfig, fingerprint: &str, run: &Path) -> Result<()> {
+    let difference = if checkpoint.config != *config {
+        "another configuration"
+    } else if checkpoint.data_fingerprint != fingerprint {
+        "other training data"
+    } else {
+        return Ok(());
+    };
+    Err(Error::OtherRun { path: run.into(), difference })
+}
+
+fn write_config(config: &TrainConfig, run: &Path) -> Result<()> {
+    let text = toml::to_string_pretty(config)
+        .map_err(|error| Error::Config { origin: "the run".into(), problem: error.to_string() })?;
+    Ok(write_atomically(&run.join("config.toml"), |file| file.write_all(text.as_bytes()))?)
+}
+
+fn scalar(tensor: &Tensor) -> Result<f64> {
+    Ok(tensor.to_dtype(DType::F64)?.to_scalar()?)
+}
