@@ -1,1 +1,49 @@
-fn main(){}
+//! The `lejepa` command line: parses, dispatches, prints.
+
+mod commands;
+mod encoder_file;
+mod failure;
+mod interrupt;
+mod progress;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Training makes and drops large tensors all the time; this allocator keeps their memory, where the
+/// system's gives it back and takes it again page by page.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Self-supervised vision encoders: train on your own images, export to ONNX, evaluate.
+#[derive(Debug, Parser)]
+#[command(name = "lejepa", version, max_term_width = 100)]
+struct Cli {
+    /// ONNX Runtime's shared library, instead of looking for it
+    #[arg(long, global = true, value_name = "FILE")]
+    onnxruntime: Option<PathBuf>,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Train(commands::train::Arguments),
+    Export(commands::export::Arguments),
+    Eval(commands::eval::Arguments),
+    Doctor(commands::doctor::Arguments),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let library = cli.onnxruntime.as_deref();
+    let result = match &cli.command {
+        Command::Train(arguments) => commands::train::run(arguments),
+        Command::Export(arguments) => commands::export::run(arguments, library),
+        Command::Eval(arguments) => commands::eval::run(arguments, library),
+        Command::Doctor(arguments) => commands::doctor::run(arguments, library),
+    };
+    result.unwrap_or_else(|error| failure::report(&error))
+}

@@ -1,1 +1,33 @@
-//! x
+//! Scores frozen features and writes reports.
+//!
+//! A [`Suite`] names the probes, [`Features`] are extracted once per set and shared by all of them,
+//! and a [`Report`] holds every score together with its protocol string.
+//!
+//! ```
+//! use lejepa_eval::{Features, Knn};
+//! use ndarray::array;
+//!
+//! let train = Features::new(array![[1., 0.], [0.9, 0.1], [0., 1.]], vec![0, 0, 1])?;
+//! let test = Features::new(array![[0.1, 0.8], [2., 0.1]], vec![1, 0])?;
+//! let predicted = Knn { k: 1, temperature: 0.07 }.predict(&train, &test.values, 2);
+//! assert_eq!(predicted, test.labels);
+//! # Ok::<(), lejepa_eval::Error>(())
+//! ```
+
+mod error;
+mod evaluate;
+mod features;
+mod knn;
+mod markdown;
+mod report;
+mod ridge;
+mod suite;
+
+pub use error::{Error, Result};
+pub use evaluate::{Candidate, EvaluationData, Event, evaluate};
+pub use features::{FeatureSource, Features, extract};
+pub use knn::Knn;
+pub use markdown::{to_markdown, to_table};
+pub use report::{DataInfo, FeatureScores, Report, Score};
+pub use ridge::{Ridge, RidgeSolution};
+pub use suite::{Probe, Suite};

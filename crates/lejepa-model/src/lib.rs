@@ -22,6 +22,7 @@ mod error;
 mod image_size;
 mod initialisation;
 pub mod layers;
+mod ops;
 mod parameters;
 mod projector;
 mod vit;

@@ -1,1 +1,39 @@
-//! x
+//! Writes an encoder as an ONNX graph that carries its own preprocessing.
+//!
+//! One file holds the graph (input [`PIXELS_INPUT`](lejepa_data::PIXELS_INPUT), output
+//! [`EMBEDDING_OUTPUT`](lejepa_data::EMBEDDING_OUTPUT), any batch size) and an
+//! [`EncoderCard`](lejepa_data::EncoderCard) in its metadata, from which readers learn how to
+//! prepare an image.
+//!
+//! ```
+//! use candle_core::{DType, Device};
+//! use lejepa_data::{CARD_FORMAT, EncoderCard, Preprocess};
+//! use lejepa_model::{Encoder, EncoderConfig, Parameters};
+//!
+//! let config = EncoderConfig { image_size: Some(32.into()), ..Default::default() };
+//! let mut parameters = Parameters::new(0, DType::F32, &Device::Cpu);
+//! let encoder = Encoder::new(&config, parameters.root())?;
+//! let card = EncoderCard {
+//!     format: CARD_FORMAT,
+//!     arch: config.arch.clone(),
+//!     embedding_dim: encoder.dim(),
+//!     preprocess: Preprocess::new(32, (32, 32), 3),
+//!     step: 0,
+//!     data_fingerprint: String::new(),
+//!     config: serde_json::Value::Null,
+//! };
+//! let onnx_file: Vec<u8> = lejepa_onnx::encode(&encoder, &parameters, &card)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+mod graph;
+mod model;
+#[rustfmt::skip]
+#[allow(missing_docs, unreachable_pub, clippy::all)]
+mod proto;
+mod vit;
+
+pub use error::{Error, Result};
+pub use model::encode;
+

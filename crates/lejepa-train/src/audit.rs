@@ -65,7 +65,7 @@ mod tests {
         let names = [("left", &left), ("right", &right)];
         assert_eq!(audit(left.sqr().unwrap(), names), "gradient audit failed: no gradient for: right");
 
-        let silenced = (right.as_tensor() * 0.).unwrap();
+        let silenced = (right.as_tensor() * right.zeros_like().unwrap()).unwrap();
         let message = audit((left.sqr().unwrap() + silenced).unwrap(), names);
         assert_eq!(message, "gradient audit failed: a zero gradient for: right");
 

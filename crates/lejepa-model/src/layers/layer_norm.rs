@@ -1,9 +1,8 @@
 //! `y = (x - mean) / sqrt(var + eps) * weight + bias` over the last axis.
-//!
-//! Composed of elementary operations: Candle's fused layer norm has no backward pass.
 
 use candle_core::Tensor;
 
+use crate::ops::layer_norm;
 use crate::{Initialisation, Result, Scope};
 
 /// Layer normalisation with timm's epsilon for vision transformers.
@@ -27,6 +26,6 @@ impl LayerNorm {
     /// # Shapes
     /// - `xs` and result: `(.., dim)`
     pub fn forward(&self, xs: &Tensor) -> Result<Tensor> {
-        Ok(candle_nn::ops::layer_norm_slow(xs, &self.weight, &self.bias, Self::EPSILON as f32)?)
+        Ok(layer_norm(xs, &self.weight, &self.bias, Self::EPSILON as f32)?)
     }
 }

@@ -3,6 +3,7 @@
 use candle_core::Tensor;
 
 use super::Linear;
+use crate::ops::gelu;
 use crate::{Result, Scope};
 
 /// The two-layer perceptron of a transformer block.
@@ -23,6 +24,6 @@ impl Mlp {
     /// # Shapes
     /// - `xs` and result: `(.., dim)`
     pub fn forward(&self, xs: &Tensor) -> Result<Tensor> {
-        self.fc2.forward(&self.fc1.forward(xs)?.gelu_erf()?)
+        self.fc2.forward(&gelu(&self.fc1.forward(xs)?)?)
     }
 }

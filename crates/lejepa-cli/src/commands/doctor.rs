@@ -1,0 +1,101 @@
+//! `lejepa doctor`
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+
+/// Show what was found on this machine, and how to get what is missing
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One line of the answer.
+struct Finding {
+    name: &'static str,
+    /// What was found, or why nothing was.
+    found: std::result::Result<String, String>,
+    /// The command that gets it.
+    remedy: &'static str,
+}
+
+#[allow(clippy::print_stdout)]
+pub(crate) fn run(arguments: &Arguments, library: Option<&Path>) -> Result<ExitCode> {
+    let findings = findings(library);
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&to_json(&findings))?);
+    } else {
+        for Finding { name, found, remedy } in &findings {
+            match found {
+                Ok(found) => println!("{name:<14} {found}"),
+                Err(problem) => println!("{name:<14} missing: {problem}\n{:<14} to get it: {remedy}", ""),
+            }
+        }
+    }
+    let complete = findings.iter().all(|finding| finding.found.is_ok());
+    Ok(if complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn findings(library: Option<&Path>) -> Vec<Finding> {
+    let onnxruntime = lejepa_embed::runtime::load(library)
+        .map(|info| {
+            let providers = info.providers.join(", ");
+            format!("{}, {}\n{:<14} execution providers: {providers}", info.version, info.library.display(), "")
+        })
+        .map_err(|error| error.to_string());
+    let hdf5 = lejepa_data::hdf5_version().ok_or_else(|| "this program was built without it".to_string());
+    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
+    vec![
+        Finding {
+            name: "lejepa",
+            found: Ok(env!("CARGO_PKG_VERSION").into()),
+            remedy: "",
+        },
+        Finding { name: "ONNX Runtime", found: onnxruntime, remedy: "make setup" },
+        Finding {
+            name: "HDF5",
+            found: hdf5,
+            remedy: "sudo apt-get install libhdf5-dev && cargo build --release --features hdf5",
+        },
+        Finding { name: "device", found: Ok("cpu".into()), remedy: "" },
+        Finding { name: "threads", found: Ok(threads.to_string()), remedy: "" },
+        Finding { name: "SIMD", found: Ok(simd_level().into()), remedy: "" },
+    ]
+}
+
+/// The widest vector unit that matrix products use.
+fn simd_level() -> &'static str {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if std::arch::is_x86_feature_detected!("avx512f") {
+            return "AVX-512";
+        }
+        if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
+            return "AVX2 with FMA";
+        }
+        "SSE2"
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        "NEON"
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        "none"
+    }
+}
+
+fn to_json(findings: &[Finding]) -> serde_json::Value {
+    let entry = |finding: &Finding| {
+        let value = match &finding.found {
+            Ok(found) => serde_json::json!({ "found": found }),
+            Err(problem) => serde_json::json!({ "missing": problem, "to_get_it": finding.remedy }),
+        };
+        (finding.name.to_string(), value)
+    };
+    findings.iter().map(entry).collect::<serde_json::Map<_, _>>().into()
+}

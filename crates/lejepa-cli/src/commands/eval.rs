@@ -1,0 +1,107 @@
+//! `lejepa eval`
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Result;
+use candle_core::Device;
+use clap::Args;
+use indicatif::ProgressBar;
+use lejepa_data::write_atomically;
+use lejepa_embed::{Encoder, EncoderCard};
+use lejepa_eval::{
+    Candidate, EvaluationData, Event, FeatureSource, Report, Suite, evaluate, to_markdown, to_table,
+};
+use lejepa_train::{Model, TrainConfig};
+
+use crate::encoder_file::{self, Origin};
+use crate::progress;
+
+/// Score an exported encoder, with raw pixels and the same encoder untrained beside it
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// File of `lejepa export`
+    encoder: PathBuf,
+
+    /// Name of a suite (quick), or the path of a .toml file
+    #[arg(long, value_name = "SUITE")]
+    suite: String,
+
+    /// Labelled data: a folder with train/ and test/ above class folders, or IDX files
+    #[arg(long, value_name = "FOLDER")]
+    data: PathBuf,
+
+    /// Folder for report.md and report.json [default: beside the encoder]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+impl Arguments {
+    fn out(&self) -> PathBuf {
+        let suite = Path::new(&self.suite).file_stem().unwrap_or_default().to_string_lossy();
+        let stem = self.encoder.file_stem().unwrap_or_default().to_string_lossy();
+        self.out.clone().unwrap_or_else(|| self.encoder.with_file_name(format!("{stem}-{suite}")))
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments, library: Option<&Path>) -> Result<ExitCode> {
+    let suite = Suite::load(&arguments.suite)?;
+    let encoder = encoder_file::opener(library).open(&arguments.encoder)?;
+    let data = EvaluationData::open(&arguments.data, &suite)?;
+    let untrained = untrained(encoder.card(), library)?;
+
+    let mut candidates = vec![Candidate { name: "encoder", source: FeatureSource::Encoder(&encoder) }];
+    match &untrained {
+        Some(untrained) => candidates
+            .push(Candidate { name: "same encoder, untrained", source: FeatureSource::Encoder(untrained) }),
+        None => eprintln!("no untrained baseline: the encoder does not carry a training configuration"),
+    }
+    let pixels = FeatureSource::Pixels(&encoder.card().preprocess);
+    candidates.push(Candidate { name: "raw pixels", source: pixels });
+
+    let out = arguments.out();
+    let clock = Instant::now();
+    let command = std::env::args().collect::<Vec<_>>().join(" ");
+    let mut bar: Option<ProgressBar> = None;
+    let mut written = Ok(());
+    let report = evaluate((&arguments.suite, &suite), &data, &candidates, &command, &mut |event| match event {
+        Event::Extracting { name, images } => {
+            let next = progress::bar(images as u64, "images");
+            next.set_message(name.to_string());
+            bar = Some(next);
+        }
+        Event::Extracted(images) => bar.iter().for_each(|bar| bar.inc(images as u64)),
+        Event::Scored(report) => {
+            bar.iter().for_each(ProgressBar::finish_and_clear);
+            if written.is_ok() {
+                written = write(report, &out);
+            }
+        }
+    })?;
+    written?;
+    eprintln!("evaluated in {}, written to {}", progress::duration(clock.elapsed()), out.display());
+    print_table(&report);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The encoder as it was before its first step: its card holds all that decides it.
+fn untrained(card: &EncoderCard, library: Option<&Path>) -> Result<Option<Encoder>> {
+    let Ok(config) = serde_json::from_value::<TrainConfig>(card.config.clone()) else { return Ok(None) };
+    let model = Model::new(&config, &Device::Cpu)?;
+    let bytes = encoder_file::encode(&model, &Origin { config: &config, step: 0, data_fingerprint: "" })?;
+    Ok(Some(encoder_file::opener(library).open_bytes("the untrained encoder", &bytes)?))
+}
+
+fn write(report: &Report, out: &Path) -> Result<()> {
+    let json = serde_json::to_string_pretty(report)?;
+    write_atomically(&out.join("report.json"), |file| writeln!(file, "{json}"))?;
+    let markdown = to_markdown(report);
+    write_atomically(&out.join("report.md"), |file| file.write_all(markdown.as_bytes()))?;
+    Ok(())
+}
+
+#[allow(clippy::print_stdout)]
+fn print_table(report: &Report) {
+    print!("{}", to_table(report));
+}

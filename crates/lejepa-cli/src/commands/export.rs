@@ -1,0 +1,91 @@
+//! `lejepa export`
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use candle_core::{Device, Tensor};
+use clap::Args;
+use lejepa_data::{Image, Preprocess, Split, write_atomically};
+use lejepa_train::{Checkpoint, Model, TrainConfig};
+
+use crate::encoder_file::{self, Origin};
+
+/// Write the encoder of a run as one ONNX file that carries its preprocessing
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Run folder of `lejepa train`
+    run: PathBuf,
+
+    /// File to write
+    #[arg(long, value_name = "FILE", default_value = "encoder.onnx")]
+    out: PathBuf,
+}
+
+/// Candle and ONNX Runtime may not differ by more; features are of order one.
+const TOLERANCE: f32 = 1e-4;
+/// How many images they are compared on.
+const IMAGES: usize = 17;
+
+pub(crate) fn run(arguments: &Arguments, library: Option<&Path>) -> Result<ExitCode> {
+    let checkpoint = Checkpoint::require(&arguments.run)?;
+    let model = checkpoint.model(&Device::Cpu)?;
+    let config = &checkpoint.config;
+    let origin = Origin { config, step: checkpoint.step, data_fingerprint: &checkpoint.data_fingerprint };
+    let bytes = encoder_file::encode(&model, &origin)?;
+
+    let name = arguments.out.display().to_string();
+    let encoder = encoder_file::opener(library).open_bytes(&name, &bytes)?;
+    let (pixels, kind) = comparison_pixels(config, &config.preprocess()?)?;
+    let exported: Vec<f32> = encoder.embed_pixels(IMAGES, &pixels)?.into_iter().collect();
+    let difference = largest_difference(&model, &pixels, &encoder.card().preprocess, &exported)?;
+    // Also refuses a difference that is not a number.
+    if !(difference <= TOLERANCE) {
+        bail!("ONNX Runtime and Candle differ by {difference:.1e} on {IMAGES} {kind}, more than: {TOLERANCE:.0e}");
+    }
+    write_atomically(&arguments.out, |file| file.write_all(&bytes))?;
+    eprintln!(
+        "{} after {} steps, {} dimensions, {:.1} MB; differs from Candle by {difference:.1e} on {IMAGES} {kind}",
+        encoder.card().arch,
+        checkpoint.step,
+        encoder.card().embedding_dim,
+        bytes.len() as f64 / 1e6,
+    );
+    print_path(&arguments.out);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Training images, or made-up ones where the data is not at hand any more.
+fn comparison_pixels(config: &TrainConfig, preprocess: &Preprocess) -> Result<(Vec<f32>, &'static str)> {
+    let dataset = config.data_path().ok().and_then(|path| lejepa_data::open(path, Split::Train).ok());
+    let mut pixels = Vec::with_capacity(IMAGES * preprocess.pixel_count());
+    for index in 0..IMAGES {
+        let image = match &dataset {
+            Some(dataset) => dataset.image(index % dataset.len())?,
+            None => made_up_image(index, preprocess)?,
+        };
+        pixels.extend(preprocess.apply(&image)?);
+    }
+    Ok((pixels, if dataset.is_some() { "training images" } else { "made-up images" }))
+}
+
+fn made_up_image(index: usize, preprocess: &Preprocess) -> Result<Image> {
+    let (height, width, channels) = (preprocess.crop_height, preprocess.crop_width, preprocess.channels);
+    let pixels = (0..height * width * channels).map(|value| (value * (index + 3) / 2) as u8).collect();
+    Ok(Image::from_pixels(height, width, channels, pixels)?)
+}
+
+fn largest_difference(model: &Model, pixels: &[f32], preprocess: &Preprocess, exported: &[f32]) -> Result<f32> {
+    let shape = (IMAGES, preprocess.channels, preprocess.crop_height, preprocess.crop_width);
+    let pixels = Tensor::from_slice(pixels, shape, &Device::Cpu)?;
+    let expected: Vec<f32> = model.encoder().forward(&pixels)?.flatten_all()?.to_vec1()?;
+    // `f32::max` would pass over a NaN.
+    let larger = |largest: f32, next: f32| if next.is_nan() || next > largest { next } else { largest };
+    Ok(expected.iter().zip(exported).map(|(left, right)| (left - right).abs()).fold(0., larger))
+}
+
+/// The result of the command, for scripts.
+#[allow(clippy::print_stdout)]
+fn print_path(path: &Path) {
+    println!("{}", path.display());
+}

@@ -1,0 +1,6 @@
+//! One file per subcommand.
+
+pub(crate) mod doctor;
+pub(crate) mod eval;
+pub(crate) mod export;
+pub(crate) mod train;

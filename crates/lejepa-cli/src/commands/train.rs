@@ -1,0 +1,174 @@
+//! `lejepa train`
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::Args;
+use indicatif::ProgressBar;
+use lejepa_train::{Event, Override, Plan, StepMetrics, TrainConfig, pretrain};
+
+use crate::{interrupt, progress};
+
+/// Pretrain an encoder on unlabelled images
+///
+/// Run the same command again to go on with a run that was stopped.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Recipe to start from; without one, the defaults
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Folder of images, or of IDX files
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+
+    /// Architecture, such as vit_tiny_patch16_224
+    #[arg(long, value_name = "NAME")]
+    arch: Option<String>,
+
+    /// Passes over the data; a fraction is fine
+    #[arg(long, value_name = "NUMBER")]
+    epochs: Option<f64>,
+
+    /// Images per step
+    #[arg(long, value_name = "NUMBER")]
+    batch: Option<i64>,
+
+    /// Weight of SIGReg, between 0 and 1
+    #[arg(long, value_name = "NUMBER")]
+    lambda: Option<f64>,
+
+    /// Change any key of the recipe, such as optimizer.lr=1e-3
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+
+    /// Run folder [default: runs/ and the recipe's folder or the data's name]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+impl Arguments {
+    fn config(&self) -> Result<TrainConfig> {
+        let mut overrides = Vec::new();
+        let mut change = |key: &str, value: Option<toml::Value>| overrides.push(Override { key: key.into(), value });
+        if let Some(arch) = &self.arch {
+            // A named architecture fixes its sizes; those of the recipe belong to another one.
+            for size in ["image_size", "patch_size", "dim", "depth", "heads"] {
+                change(&format!("encoder.{size}"), None);
+            }
+            change("encoder.arch", Some(arch.clone().into()));
+        }
+        if let Some(data) = &self.data {
+            change("data.path", Some(data.display().to_string().into()));
+        }
+        if let Some(epochs) = self.epochs {
+            change("train.epochs", Some(epochs.into()));
+        }
+        if let Some(batch) = self.batch {
+            change("train.batch", Some(batch.into()));
+        }
+        if let Some(lambda) = self.lambda {
+            change("loss.lambda", Some(lambda.into()));
+        }
+        for typed in &self.set {
+            overrides.push(Override::parse(typed)?);
+        }
+        Ok(TrainConfig::load(self.config.as_deref(), &overrides)?)
+    }
+
+    fn out(&self, config: &TrainConfig) -> Result<PathBuf> {
+        if let Some(out) = &self.out {
+            return Ok(out.clone());
+        }
+        let recipe_folder = self.config.as_deref().and_then(Path::parent).and_then(Path::file_name);
+        let name = match recipe_folder {
+            Some(name) => name,
+            None => config.data_path()?.file_name().unwrap_or("run".as_ref()),
+        };
+        Ok(Path::new("runs").join(name))
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let config = arguments.config()?;
+    let out = arguments.out(&config)?;
+    interrupt::listen()?;
+    let mut display = Display::default();
+    let clock = Instant::now();
+    let summary = pretrain(&config, &out, &mut |event| display.show(&event))?;
+    display.finish();
+
+    if !summary.is_complete() {
+        eprintln!("stopped after step {} of {}; the same command goes on", summary.step, summary.total);
+        return Ok(ExitCode::from(interrupt::EXIT_CODE));
+    }
+    match display.last {
+        Some(last) => eprintln!(
+            "trained {} steps in {}: loss {:.4}, prediction {:.4}, SIGReg {:.2} x floor",
+            summary.total,
+            progress::duration(clock.elapsed()),
+            last.loss,
+            last.prediction,
+            last.sigreg_over_floor
+        ),
+        None => eprintln!("nothing to do: all {} steps were taken before", summary.total),
+    }
+    print_path(&out);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The result of the command, for scripts.
+#[allow(clippy::print_stdout)]
+fn print_path(path: &Path) {
+    println!("{}", path.display());
+}
+
+/// What a person sees while a run goes on.
+#[derive(Default)]
+struct Display {
+    bar: Option<ProgressBar>,
+    last: Option<StepMetrics>,
+}
+
+impl Display {
+    fn show(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        match event {
+            Event::Started(plan) => self.start(plan),
+            Event::Step(metrics) => {
+                if let Some(bar) = &self.bar {
+                    bar.inc(1);
+                    bar.set_message(format!(
+                        "loss {:.4}  prediction {:.4}  SIGReg {:.2} x floor  {:.0} images/s",
+                        metrics.loss,
+                        metrics.prediction,
+                        metrics.sigreg_over_floor,
+                        metrics.images_per_second
+                    ));
+                }
+                self.last = Some((*metrics).clone());
+            }
+        }
+        if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn start(&mut self, plan: &Plan) {
+        let millions = plan.parameters as f64 / 1e6;
+        eprintln!("{} images, {millions:.2} M parameters, {} steps", plan.images, plan.total);
+        if plan.start > 0 {
+            eprintln!("going on after step {}", plan.start);
+        }
+        let bar = progress::bar(plan.total, "steps");
+        bar.set_position(plan.start);
+        bar.reset_eta();
+        self.bar = Some(bar);
+    }
+
+    fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The one place where an error becomes a message and an exit code: 2 for what was typed wrongly,
+//! 1 for everything that went wrong later.
+
+use std::process::ExitCode;
+
+use lejepa_data::Error as DataError;
+use lejepa_embed::Error as EmbedError;
+use lejepa_eval::Error as EvalError;
+use lejepa_loss::Error as LossError;
+use lejepa_model::Error as ModelError;
+use lejepa_train::Error as TrainError;
+
+const RUNTIME: u8 = 1;
+const USAGE: u8 = 2;
+
+/// Prints an error with its causes and a hint, and says how to exit.
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {}", sentence(error));
+    if let Some(hint) = hint(error) {
+        eprintln!("hint: {hint}");
+    }
+    ExitCode::from(if is_usage(error) { USAGE } else { RUNTIME })
+}
+
+/// The chain of causes as one sentence, without saying anything twice.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut sentence = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        if sentence.contains(cause.trim_end()) {
+            continue;
+        }
+        if !sentence.is_empty() {
+            sentence.push_str(": ");
+        }
+        sentence.push_str(cause.trim_end());
+    }
+    sentence
+}
+
+fn is_usage(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref().is_some_and(is_data_usage)
+            || cause.downcast_ref().is_some_and(is_train_usage)
+            || cause.downcast_ref().is_some_and(is_embed_usage)
+            || cause.downcast_ref().is_some_and(|error| {
+                matches!(error, EvalError::UnknownSuite { .. } | EvalError::Suite { .. })
+                    || matches!(error, EvalError::Data(error) if is_data_usage(error))
+            })
+    })
+}
+
+fn is_data_usage(error: &DataError) -> bool {
+    matches!(error, DataError::NotFound { .. } | DataError::Setting { .. })
+}
+
+fn is_embed_usage(error: &EmbedError) -> bool {
+    matches!(error, EmbedError::NotFound { .. })
+}
+
+fn is_train_usage(error: &TrainError) -> bool {
+    match error {
+        TrainError::Config { .. } | TrainError::Setting { .. } | TrainError::OtherRun { .. } => true,
+        TrainError::Data(error) => is_data_usage(error),
+        TrainError::Model(error) => matches!(error, ModelError::Setting { .. }),
+        TrainError::Loss(error) => matches!(error, LossError::Setting { .. }),
+        _ => false,
+    }
+}
+
+fn hint(error: &anyhow::Error) -> Option<&'static str> {
+    error.chain().find_map(|cause| {
+        if let Some(EmbedError::RuntimeNotFound) = cause.downcast_ref() {
+            return Some("`make setup` fetches it, --onnxruntime FILE names one, `lejepa doctor` shows what is found");
+        }
+        if let Some(TrainError::Setting { field: "data.path", .. }) = cause.downcast_ref() {
+            return Some("lejepa train --data FOLDER");
+        }
+        None
+    })
+}

@@ -1,0 +1,22 @@
+//! Progress bars: on standard error, and only if that is a terminal.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A bar over `total` units that are called `unit`.
+pub(crate) fn bar(total: u64, unit: &str) -> ProgressBar {
+    let template = format!("{{bar:28}} {{pos}}/{{len}} {unit}  {{msg}}  {{eta}} left");
+    let bar = ProgressBar::new(total);
+    if let Ok(style) = ProgressStyle::with_template(&template) {
+        bar.set_style(style.progress_chars("━╸─"));
+    }
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}
+
+/// `2m05s`, or `7.3s` below a minute.
+pub(crate) fn duration(elapsed: Duration) -> String {
+    let seconds = elapsed.as_secs_f64();
+    if seconds < 60. { format!("{seconds:.1}s") } else { format!("{}m{:02.0}s", seconds as u64 / 60, seconds % 60.) }
+}

@@ -1,0 +1,122 @@
+//! Finds and loads ONNX Runtime's shared library, once per process.
+//!
+//! It is looked for, in this order:
+//! 1. the path that the caller gives,
+//! 2. the environment variable `ORT_DYLIB_PATH`,
+//! 3. beside the executable, in `lib/` beside its folder, and in `.lejepa/onnxruntime/` of every folder
+//!    above it (where `make setup` puts it),
+//! 4. the system's libraries.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use ort::environment::Environment;
+use ort::ep::{self, ExecutionProvider};
+
+use crate::{Error, Result};
+
+/// The environment variable that names the library.
+pub const LIBRARY_VARIABLE: &str = "ORT_DYLIB_PATH";
+
+#[cfg(target_os = "macos")]
+const LIBRARY_NAME: &str = "libonnxruntime.dylib";
+#[cfg(not(target_os = "macos"))]
+const LIBRARY_NAME: &str = "libonnxruntime.so";
+
+/// What is known of the loaded library.
+#[derive(Debug, Clone)]
+pub struct RuntimeInfo {
+    /// Where it was found.
+    pub library: PathBuf,
+    /// Its version.
+    pub version: String,
+    /// Execution providers that it was built with.
+    pub providers: Vec<&'static str>,
+}
+
+/// Loads the library if that has not happened yet and describes it.
+pub fn load(library: Option<&Path>) -> Result<RuntimeInfo> {
+    let (_environment, library) = environment(library)?;
+    let providers = [
+        ("CPU", ep::CPU::is_available()),
+        ("CUDA", ep::CUDA::is_available()),
+        ("TensorRT", ep::TensorRT::is_available()),
+    ];
+    let available = providers.into_iter().filter(|(_, available)| matches!(available, Ok(true)));
+    Ok(RuntimeInfo {
+        library,
+        version: version(ort::info()),
+        providers: available.map(|(name, _)| name).collect(),
+    })
+}
+
+/// The version in ONNX Runtime's build information, such as `git-branch=rel-1.31.1, ..`.
+fn version(build: &str) -> String {
+    let branch = build.split([',', ' ']).find_map(|part| part.strip_prefix("git-branch="));
+    branch.map_or(build, |branch| branch.trim_start_matches("rel-")).to_string()
+}
+
+/// ONNX Runtime allows one environment per process.
+static LOADED: Mutex<Option<(Environment, PathBuf)>> = Mutex::new(None);
+
+pub(crate) fn environment(asked: Option<&Path>) -> Result<(Environment, PathBuf)> {
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((environment, library)) = &*loaded {
+        return match asked {
+            Some(asked) if asked != library => {
+                Err(Error::RuntimeLoaded { loaded: library.clone(), asked: asked.into() })
+            }
+            _ => Ok((environment.clone(), library.clone())),
+        };
+    }
+    let library = find_library(asked)?;
+    let broken = |problem: String| Error::RuntimeBroken { problem };
+    let builder = ort::init_from(&library).map_err(|error| match (library.is_absolute(), error) {
+        // The last resort, a bare name, is not a file that somebody named.
+        (false, ort::LoadDynamicError::Dlopen { .. }) => Error::RuntimeNotFound,
+        (_, error) => broken(error.to_string()),
+    })?;
+    let environment =
+        builder.with_telemetry(false).build().map_err(|error| broken(error.to_string()))?;
+    *loaded = Some((environment.clone(), library.clone()));
+    Ok((environment, library))
+}
+
+/// The library to load; the bare name stands for the system's own search.
+fn find_library(asked: Option<&Path>) -> Result<PathBuf> {
+    let named = match asked {
+        Some(path) => Some(path.to_path_buf()),
+        None => std::env::var_os(LIBRARY_VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from),
+    };
+    if let Some(path) = named {
+        return std::path::absolute(&path)
+            .ok()
+            .filter(|path| path.is_file())
+            .ok_or(Error::NotFound { path });
+    }
+    let executable = std::env::current_exe().ok();
+    let found = executable.iter().flat_map(|executable| executable.ancestors().skip(1)).enumerate().find_map(
+        |(level, folder)| {
+            let places = match level {
+                0 => vec![folder.to_path_buf()],
+                1 => vec![folder.join("lib"), folder.join(".lejepa/onnxruntime")],
+                _ => vec![folder.join(".lejepa/onnxruntime")],
+            };
+            places.iter().find_map(|place| library_in(place))
+        },
+    );
+    Ok(found.unwrap_or_else(|| LIBRARY_NAME.into()))
+}
+
+/// `libonnxruntime.so`, or with a version behind it.
+fn library_in(folder: &Path) -> Option<PathBuf> {
+    let is_library = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name == LIBRARY_NAME || name.strip_prefix(LIBRARY_NAME).is_some_and(|rest| rest.starts_with('.'))
+    };
+    let entries = std::fs::read_dir(folder).ok()?;
+    let mut libraries: Vec<PathBuf> =
+        entries.flatten().map(|entry| entry.path()).filter(is_library).collect();
+    libraries.sort();
+    libraries.pop()
+}

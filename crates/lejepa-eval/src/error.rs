@@ -1,0 +1,69 @@
+//! What can go wrong in an evaluation.
+
+use std::path::PathBuf;
+
+/// The result of every fallible function of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error of this crate.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No suite has this name, and no file lies at this path.
+    #[error("no suite named {name:?}: use {} or the path of a .toml file", known.join(", "))]
+    UnknownSuite {
+        /// What was asked for.
+        name: String,
+        /// What is built in.
+        known: Vec<&'static str>,
+    },
+    /// A suite is not valid.
+    #[error("invalid suite {name}: {problem}")]
+    Suite {
+        /// The suite's name or file.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Probes need labels.
+    #[error("image {index} of the {split} split has no label: probes need one folder per class in {}", path.display())]
+    Unlabelled {
+        /// The image.
+        index: usize,
+        /// The split.
+        split: &'static str,
+        /// The data.
+        path: PathBuf,
+    },
+    /// A probe needs at least two classes and one sample.
+    #[error("the training split needs at least two classes, got: {got}")]
+    TooFewClasses {
+        /// Classes that occur.
+        got: usize,
+    },
+    /// Features and labels do not belong together.
+    #[error("{features} features but {labels} labels")]
+    Mismatch {
+        /// Rows of features.
+        features: usize,
+        /// Labels.
+        labels: usize,
+    },
+    /// A feature is NaN or infinite.
+    #[error("the feature of image {index} is not finite: the encoder or its input is broken")]
+    NotFinite {
+        /// The image.
+        index: usize,
+    },
+    /// The normal equations cannot be solved.
+    #[error("the ridge probe cannot be solved with lambda {lambda}: use a larger one")]
+    Singular {
+        /// The penalty.
+        lambda: f64,
+    },
+    /// Reading data failed.
+    #[error(transparent)]
+    Data(#[from] lejepa_data::Error),
+    /// The encoder failed.
+    #[error(transparent)]
+    Encoder(#[from] lejepa_embed::Error),
+}

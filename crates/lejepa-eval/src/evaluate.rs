@@ -1,0 +1,160 @@
+//! Runs a suite over several kinds of features of the same images.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use lejepa_data::{Dataset, Purpose, Split, generator};
+use rand::seq::SliceRandom;
+
+use crate::ridge::accuracy;
+use crate::{
+    DataInfo, Error, FeatureScores, FeatureSource, Features, Probe, Report, Result, Score, Suite, extract,
+};
+
+/// A labelled set with the images that a suite uses.
+pub struct EvaluationData {
+    path: PathBuf,
+    train: SplitData,
+    test: SplitData,
+    classes: usize,
+}
+
+struct SplitData {
+    dataset: Box<dyn Dataset>,
+    indices: Vec<usize>,
+    labels: Vec<usize>,
+}
+
+/// Features to be scored.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate<'a> {
+    /// A row's title.
+    pub name: &'a str,
+    /// Where they come from.
+    pub source: FeatureSource<'a>,
+}
+
+/// What an evaluation tells its caller.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// Features of this many images are about to be extracted.
+    Extracting {
+        /// The candidate.
+        name: &'a str,
+        /// Images of both splits.
+        images: usize,
+    },
+    /// This many more images are done.
+    Extracted(usize),
+    /// A probe has finished; the report holds its score.
+    Scored(&'a Report),
+}
+
+impl EvaluationData {
+    /// Opens both splits and draws the images that the suite uses.
+    pub fn open(path: &Path, suite: &Suite) -> Result<Self> {
+        let train = SplitData::open(path, Split::Train, suite.train_limit, suite.seed)?;
+        let test = SplitData::open(path, Split::Test, suite.test_limit, suite.seed)?;
+        let mut occurring = train.labels.clone();
+        occurring.sort_unstable();
+        occurring.dedup();
+        if occurring.len() < 2 {
+            return Err(Error::TooFewClasses { got: occurring.len() });
+        }
+        let classes = train.dataset.class_names().len().max(test.dataset.class_names().len());
+        Ok(Self { path: path.into(), train, test, classes })
+    }
+
+    fn info(&self) -> DataInfo {
+        DataInfo {
+            path: self.path.display().to_string(),
+            fingerprints: [&self.train, &self.test].map(|split| split.dataset.fingerprint().to_string()),
+            train: self.train.indices.len(),
+            train_available: self.train.dataset.len(),
+            test: self.test.indices.len(),
+            test_available: self.test.dataset.len(),
+            classes: self.classes,
+        }
+    }
+}
+
+impl SplitData {
+    fn open(path: &Path, split: Split, limit: Option<usize>, seed: u64) -> Result<Self> {
+        let dataset = lejepa_data::open(path, split)?;
+        let mut indices: Vec<usize> = (0..dataset.len()).collect();
+        if let Some(limit) = limit.filter(|&limit| limit < indices.len()) {
+            indices.shuffle(&mut generator(seed, Purpose::Evaluation, split as u64, 0));
+            indices.truncate(limit);
+            indices.sort_unstable();
+        }
+        let labels = indices
+            .iter()
+            .map(|&index| {
+                let unlabelled = || Error::Unlabelled { index, split: split.name(), path: path.into() };
+                dataset.label(index).ok_or_else(unlabelled)
+            })
+            .collect::<Result<_>>()?;
+        Ok(Self { dataset, indices, labels })
+    }
+
+    fn features(&self, source: FeatureSource<'_>, observe: &mut dyn FnMut(Event<'_>)) -> Result<Features> {
+        let mut progress = |done| observe(Event::Extracted(done));
+        extract(&*self.dataset, &self.indices, self.labels.clone(), source, &mut progress)
+    }
+}
+
+/// Scores every candidate with every probe. `observe` sees the report after each.
+pub fn evaluate(
+    (suite_name, suite): (&str, &Suite),
+    data: &EvaluationData,
+    candidates: &[Candidate<'_>],
+    command: &str,
+    observe: &mut dyn FnMut(Event<'_>),
+) -> Result<Report> {
+    let mut report = Report {
+        format: Report::FORMAT,
+        suite: suite_name.into(),
+        command: command.into(),
+        data: data.info(),
+        seed: suite.seed,
+        features: Vec::new(),
+    };
+    for candidate in candidates {
+        let images = data.train.indices.len() + data.test.indices.len();
+        observe(Event::Extracting { name: candidate.name, images });
+        let clock = Instant::now();
+        let train = data.train.features(candidate.source, observe)?;
+        let test = data.test.features(candidate.source, observe)?;
+        report.features.push(FeatureScores {
+            name: candidate.name.into(),
+            dim: candidate.source.dim(),
+            seconds: clock.elapsed().as_secs_f64(),
+            scores: Vec::new(),
+        });
+        for probe in &suite.probe {
+            let score = score(probe, &train, &test, data.classes, suite.seed)?;
+            if let Some(features) = report.features.last_mut() {
+                features.scores.push(score);
+            }
+            observe(Event::Scored(&report));
+        }
+    }
+    Ok(report)
+}
+
+fn score(probe: &Probe, train: &Features, test: &Features, classes: usize, seed: u64) -> Result<Score> {
+    let clock = Instant::now();
+    let (predicted, protocol) = match probe {
+        Probe::Knn(knn) => (knn.predict(train, &test.values, classes), probe.protocol()),
+        Probe::Ridge(ridge) => {
+            let (solution, lambda) = ridge.fit(train, classes, seed)?;
+            (solution.predict(&test.values), format!("{}:lambda{lambda}", probe.protocol()))
+        }
+    };
+    Ok(Score {
+        title: probe.title(),
+        protocol,
+        accuracy: accuracy(&predicted, &test.labels),
+        seconds: clock.elapsed().as_secs_f64(),
+    })
+}

@@ -1,0 +1,90 @@
+//! Features of labelled images: extracted once, shared by all probes.
+
+use lejepa_data::{Dataset, Preprocess};
+use lejepa_embed::Encoder;
+use ndarray::Array2;
+use rayon::prelude::*;
+
+use crate::{Error, Result};
+
+/// Features `(images, dim)` with their labels; finite, and as many of one as of the other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Features {
+    /// One row per image.
+    pub values: Array2<f32>,
+    /// One class per image.
+    pub labels: Vec<usize>,
+}
+
+impl Features {
+    /// Refuses rows without label and values that are not finite.
+    pub fn new(values: Array2<f32>, labels: Vec<usize>) -> Result<Self> {
+        if values.nrows() != labels.len() {
+            return Err(Error::Mismatch { features: values.nrows(), labels: labels.len() });
+        }
+        let broken = values.outer_iter().position(|row| row.iter().any(|value| !value.is_finite()));
+        match broken {
+            Some(index) => Err(Error::NotFinite { index }),
+            None => Ok(Self { values, labels }),
+        }
+    }
+}
+
+/// Where features come from.
+#[derive(Debug, Clone, Copy)]
+pub enum FeatureSource<'a> {
+    /// The embedding of an encoder.
+    Encoder(&'a Encoder),
+    /// The pixels that an encoder would see.
+    Pixels(&'a Preprocess),
+}
+
+impl FeatureSource<'_> {
+    fn preprocess(&self) -> &Preprocess {
+        match self {
+            Self::Encoder(encoder) => &encoder.card().preprocess,
+            Self::Pixels(preprocess) => preprocess,
+        }
+    }
+
+    /// Length of a feature.
+    pub fn dim(&self) -> usize {
+        match self {
+            Self::Encoder(encoder) => encoder.card().embedding_dim,
+            Self::Pixels(preprocess) => preprocess.pixel_count(),
+        }
+    }
+}
+
+/// Images per inference.
+const BATCH: usize = 128;
+
+/// Features of the images at `indices`, in that order. `labels` holds one class per index;
+/// `progress` is told how many images are done.
+pub fn extract(
+    dataset: &dyn Dataset,
+    indices: &[usize],
+    labels: Vec<usize>,
+    source: FeatureSource<'_>,
+    progress: &mut dyn FnMut(usize),
+) -> Result<Features> {
+    let preprocess = source.preprocess();
+    let pixel_count = preprocess.pixel_count();
+    let mut values = Vec::with_capacity(indices.len() * source.dim());
+    for chunk in indices.chunks(BATCH) {
+        let mut pixels = vec![0.; chunk.len() * pixel_count];
+        pixels.par_chunks_exact_mut(pixel_count).zip(chunk).try_for_each(|(pixels, &index)| {
+            dataset.image(index).and_then(|image| preprocess.apply_into(&image, pixels))
+        })?;
+        match source {
+            FeatureSource::Encoder(encoder) => values.extend(encoder.embed_pixels(chunk.len(), &pixels)?),
+            FeatureSource::Pixels(_) => values.extend(pixels),
+        }
+        progress(chunk.len());
+    }
+    let shape = (indices.len(), source.dim());
+    let count = values.len();
+    let values = Array2::from_shape_vec(shape, values)
+        .map_err(|_| Error::Mismatch { features: count / source.dim().max(1), labels: indices.len() })?;
+    Features::new(values, labels)
+}
