@@ -118,36 +118,53 @@ impl VisionTransformer {
     /// All tokens and the last attention, for images of any size that is a multiple of the patch.
     ///
     /// # Shapes
-    /// - `pixels`: `(batch, channels, height, width)`
+    /// - `pixels`: `(images, channels, height, width)`
     pub fn forward_tokens(&self, pixels: &Tensor) -> Result<VitTokens> {
-        let (patches, grid) = self.patch_embed.forward(pixels)?;
-        let (batch, _patches, dim) = patches.dims3()?;
-        let cls = self.cls_token.broadcast_as((batch, 1, dim))?;
-        let positions = resample_position_embedding(&self.pos_embed, self.shape.grid(), grid)?;
-        let mut tokens = Tensor::cat(&[&cls, &patches], 1)?.broadcast_add(&positions)?;
-        let mut last_attention = None;
-        for block in &self.blocks {
-            let (mixed, attention) = block.forward(&tokens)?;
-            tokens = mixed;
-            last_attention = Some(attention);
+        let (mut rows, [images, tokens]) = self.embed(pixels)?;
+        let (last, earlier) = self.last_block()?;
+        for block in earlier {
+            rows = block.forward(&rows, tokens)?;
         }
-        let tokens = self.norm.forward(&tokens)?;
-        // `VitShape::check` asks for at least one block.
-        let last_attention = last_attention.ok_or_else(|| Error::Setting {
-            field: "encoder.depth",
-            expected: "at least 1".into(),
-            got: "0".into(),
-        })?;
+        let (rows, last_attention) = last.forward_with_attention(&rows, tokens)?;
+        let tokens = self.norm.forward(&rows)?.reshape((images, tokens, self.shape.dim))?;
         Ok(VitTokens { tokens, last_attention })
     }
 
     /// The class token after the final norm.
     ///
     /// # Shapes
-    /// - `pixels`: `(batch, channels, height, width)`
-    /// - result: `(batch, dim)`
+    /// - `pixels`: `(images, channels, height, width)`
+    /// - result: `(images, dim)`
     pub fn forward(&self, pixels: &Tensor) -> Result<Tensor> {
-        Ok(self.forward_tokens(pixels)?.tokens.narrow(1, 0, 1)?.squeeze(1)?)
+        let (mut rows, [images, tokens]) = self.embed(pixels)?;
+        for block in &self.blocks {
+            rows = block.forward(&rows, tokens)?;
+        }
+        let class = rows.reshape((images, tokens, self.shape.dim))?.narrow(1, 0, 1)?.squeeze(1)?;
+        self.norm.forward(&class)
+    }
+
+    /// Class token and patches with their positions, one row per token, and how many there are.
+    ///
+    /// # Shapes
+    /// - result: `(images * tokens, dim)` and `[images, tokens]`
+    fn embed(&self, pixels: &Tensor) -> Result<(Tensor, [usize; 2])> {
+        let (patches, grid) = self.patch_embed.forward(pixels)?;
+        let (images, patch_count, dim) = patches.dims3()?;
+        let tokens = 1 + patch_count;
+        let class = self.cls_token.broadcast_as((images, 1, dim))?;
+        let positions = resample_position_embedding(&self.pos_embed, self.shape.grid(), grid)?;
+        let embedded = Tensor::cat(&[&class, &patches], 1)?.broadcast_add(&positions)?;
+        Ok((embedded.reshape((images * tokens, dim))?, [images, tokens]))
+    }
+
+    fn last_block(&self) -> Result<(&Block, &[Block])> {
+        // `VitShape::check` asks for at least one block.
+        self.blocks.split_last().ok_or_else(|| Error::Setting {
+            field: "encoder.depth",
+            expected: "at least 1".into(),
+            got: "0".into(),
+        })
     }
 }
 
@@ -169,10 +186,18 @@ impl Block {
         })
     }
 
-    fn forward(&self, tokens: &Tensor) -> Result<(Tensor, Tensor)> {
-        let (attended, attention) = self.attn.forward(&self.norm1.forward(tokens)?)?;
-        let tokens = (tokens + attended)?;
-        let tokens = (&tokens + self.mlp.forward(&self.norm2.forward(&tokens)?)?)?;
-        Ok((tokens, attention))
+    fn forward(&self, rows: &Tensor, tokens: usize) -> Result<Tensor> {
+        let attended = self.attn.forward(&self.norm1.forward(rows)?, tokens)?;
+        self.forward_mlp(&(rows + attended)?)
+    }
+
+    fn forward_with_attention(&self, rows: &Tensor, tokens: usize) -> Result<(Tensor, Tensor)> {
+        let normed = self.norm1.forward(rows)?;
+        let (attended, probabilities) = self.attn.forward_with_probabilities(&normed, tokens)?;
+        Ok((self.forward_mlp(&(rows + attended)?)?, probabilities))
+    }
+
+    fn forward_mlp(&self, rows: &Tensor) -> Result<Tensor> {
+        Ok((rows + self.mlp.forward(&self.norm2.forward(rows)?)?)?)
     }
 }

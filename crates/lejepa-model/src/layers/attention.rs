@@ -1,8 +1,9 @@
 //! Multi-head self-attention: `softmax(q k^T / sqrt(head_dim)) v`, heads side by side.
 
-use candle_core::{D, Tensor};
+use candle_core::Tensor;
 
 use super::Linear;
+use crate::ops::{Heads, attention, composed_attention};
 use crate::{Result, Scope};
 
 /// Self-attention with one product for queries, keys and values, as timm has it.
@@ -21,28 +22,21 @@ impl Attention {
         Ok(Self { heads, qkv, proj })
     }
 
-    /// The attended tokens and the attention probabilities.
+    /// # Shapes
+    /// - `xs` and result: `(images * tokens, dim)`
+    pub fn forward(&self, xs: &Tensor, tokens: usize) -> Result<Tensor> {
+        let mixed = attention(&self.qkv.forward(xs)?, Heads { tokens, heads: self.heads })?;
+        self.proj.forward(&mixed)
+    }
+
+    /// The same with the attention probabilities, for those who want to see them.
     ///
     /// # Shapes
-    /// - `xs`: `(batch, tokens, dim)`
-    /// - result: `(batch, tokens, dim)` and `(batch, heads, tokens, tokens)`
-    pub fn forward(&self, xs: &Tensor) -> Result<(Tensor, Tensor)> {
-        let (batch, tokens, dim) = xs.dims3()?;
-        let head_dim = dim / self.heads;
-        let qkv = self
-            .qkv
-            .forward(xs)?
-            .reshape((batch, tokens, 3, self.heads, head_dim))?
-            .permute((2, 0, 3, 1, 4))? // (3, batch, heads, tokens, head_dim)
-            .contiguous()?;
-        let (query, key, value) = (qkv.get(0)?, qkv.get(1)?, qkv.get(2)?);
-        let query = (query * (head_dim as f64).powf(-0.5))?;
-        let logits = query.matmul(&key.transpose(D::Minus2, D::Minus1)?)?; // (batch, heads, tokens, tokens)
-        let probabilities = candle_nn::ops::softmax(&logits, D::Minus1)?;
-        let mixed = probabilities
-            .matmul(&value)?
-            .transpose(1, 2)? // (batch, tokens, heads, head_dim)
-            .reshape((batch, tokens, dim))?;
+    /// - `xs`: `(images * tokens, dim)`
+    /// - result: `(images * tokens, dim)` and `(images, heads, tokens, tokens)`
+    pub fn forward_with_probabilities(&self, xs: &Tensor, tokens: usize) -> Result<(Tensor, Tensor)> {
+        let heads = Heads { tokens, heads: self.heads };
+        let (mixed, probabilities) = composed_attention(&self.qkv.forward(xs)?, heads)?;
         Ok((self.proj.forward(&mixed)?, probabilities))
     }
 }

@@ -1,7 +1,8 @@
-//! `y = x W^T + b` over the last axis.
+//! `y = x W^T + b` for every row.
 
-use candle_core::{D, Tensor};
+use candle_core::Tensor;
 
+use crate::ops::add_bias;
 use crate::{Initialisation, Result, Scope};
 
 /// A linear layer with weight `(outputs, inputs)`.
@@ -34,19 +35,13 @@ impl Linear {
     }
 
     /// # Shapes
-    /// - `xs`: `(.., inputs)`
-    /// - result: `(.., outputs)`
+    /// - `xs`: `(rows, inputs)`
+    /// - result: `(rows, outputs)`
     pub fn forward(&self, xs: &Tensor) -> Result<Tensor> {
-        let mut shape = xs.dims().to_vec();
-        let rows = xs.reshape(((), xs.dim(D::Minus1)?))?; // one product instead of one per batch entry
-        let ys = rows.matmul(&self.weight.t()?)?;
-        let ys = match &self.bias {
-            Some(bias) => ys.broadcast_add(bias)?,
-            None => ys,
-        };
-        if let Some(last) = shape.last_mut() {
-            *last = self.weight.dim(0)?;
+        let ys = xs.matmul(&self.weight.t()?)?;
+        match &self.bias {
+            Some(bias) => Ok(add_bias(&ys, bias)?),
+            None => Ok(ys),
         }
-        Ok(ys.reshape(shape)?)
     }
 }

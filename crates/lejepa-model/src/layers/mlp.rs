@@ -22,7 +22,7 @@ impl Mlp {
     }
 
     /// # Shapes
-    /// - `xs` and result: `(.., dim)`
+    /// - `xs` and result: `(rows, dim)`
     pub fn forward(&self, xs: &Tensor) -> Result<Tensor> {
         self.fc2.forward(&gelu(&self.fc1.forward(xs)?)?)
     }

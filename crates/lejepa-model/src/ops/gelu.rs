@@ -5,6 +5,7 @@ use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tenso
 use rayon::prelude::*;
 
 use super::contiguous::values;
+use super::exponential::exp_of_negative;
 
 /// The exact (error function) GELU.
 pub(crate) fn gelu(xs: &Tensor) -> Result<Tensor> {
@@ -75,19 +76,6 @@ fn normal(x: f32) -> (f32, f32) {
     let exponential = exp_of_negative(-0.5 * x * x);
     let tail = 0.5 * polynomial * exponential; // 1 - F(|x|)
     (if x < 0. { tail } else { 1. - tail }, INVERSE_SQRT_TAU * exponential)
-}
-
-/// `exp(x)` for `x <= 0`, to about two units in the last place: `2^k exp(r)` with `|r| <= ln(2) / 2`.
-fn exp_of_negative(x: f32) -> f32 {
-    /// Adding and subtracting it rounds to a whole number.
-    const ROUND: f32 = 12_582_912.;
-    const LN_2_HIGH: f32 = 0.693_359_4;
-    const LN_2_LOW: f32 = -2.121_944_4e-4;
-    let x = x.max(-87.);
-    let k = (x * std::f32::consts::LOG2_E + ROUND) - ROUND;
-    let r = x - k * LN_2_HIGH - k * LN_2_LOW;
-    let series = 1. + r * (1. + r * (1. / 2. + r * (1. / 6. + r * (1. / 24. + r * (1. / 120. + r / 720.)))));
-    f32::from_bits(((k as i32 + 127) << 23) as u32) * series
 }
 
 #[cfg(test)]

@@ -172,10 +172,7 @@ impl CustomOp2 for AffineGradient {
                 sums
             })
             .collect();
-        let mut total = vec![0.; 2 * dim];
-        for sums in &partial_sums {
-            total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
-        }
+        let total = super::add_up(&partial_sums, 2 * dim);
         Ok((CpuStorage::F32(total), Shape::from((2, dim))))
     }
 }

@@ -1,0 +1,154 @@
+//! An exported encoder through ONNX Runtime: the same numbers as timm's, and clear errors for files
+//! that are something else.
+
+#![allow(clippy::unwrap_used)]
+
+mod fixture;
+
+use std::collections::HashMap;
+
+use candle_core::{DType, Device, Tensor};
+use lejepa_data::{CARD_FORMAT, EncoderCard, Image, Preprocess};
+use lejepa_embed::Encoder as Exported;
+use lejepa_model::{Encoder, EncoderConfig, ImageSize, Parameters};
+
+/// ONNX Runtime and PyTorch sum in another order; features are of order one.
+const TOLERANCE: f32 = 1e-4;
+
+fn config(image_size: ImageSize) -> EncoderConfig {
+    EncoderConfig {
+        arch: "vit".into(),
+        image_size: Some(image_size),
+        channels: 3,
+        patch_size: Some(8),
+        dim: Some(48),
+        depth: Some(3),
+        heads: Some(3),
+    }
+}
+
+fn card(size: ImageSize) -> EncoderCard {
+    EncoderCard {
+        format: CARD_FORMAT,
+        arch: "vit".into(),
+        embedding_dim: 48,
+        preprocess: Preprocess::new(size.height.min(size.width), (size.height, size.width), 3),
+        step: 0,
+        data_fingerprint: String::new(),
+        config: serde_json::Value::Null,
+    }
+}
+
+fn encode(size: ImageSize, card: &EncoderCard) -> (Encoder, Vec<u8>) {
+    let mut parameters = Parameters::new(5, DType::F32, &Device::Cpu);
+    let encoder = Encoder::new(&config(size), parameters.root()).unwrap();
+    let bytes = lejepa_onnx::encode(&encoder, &parameters, card).unwrap();
+    (encoder, bytes)
+}
+
+fn open(bytes: &[u8]) -> lejepa_embed::Result<Exported> {
+    Exported::builder().open_bytes("test.onnx", bytes)
+}
+
+fn largest_difference(left: &[f32], right: &[f32]) -> f32 {
+    assert_eq!(left.len(), right.len());
+    left.iter().zip(right).map(|(left, right)| (left - right).abs()).fold(0., f32::max)
+}
+
+#[test]
+fn timms_weights_give_timms_feature_through_onnx_runtime() {
+    let path = fixture::repository().join("tests/golden/vit.safetensors");
+    let golden = candle_core::safetensors::load(path, &Device::Cpu).unwrap();
+    let mut parameters = Parameters::new(0, DType::F32, &Device::Cpu);
+    let encoder = Encoder::new(&config(32.into()), parameters.root()).unwrap();
+    let weights: HashMap<String, Tensor> = golden
+        .iter()
+        .filter_map(|(name, tensor)| Some((name.strip_prefix("weights.")?.to_string(), tensor.clone())))
+        .collect();
+    parameters.load(&weights).unwrap();
+
+    let bytes = lejepa_onnx::encode(&encoder, &parameters, &card(32.into())).unwrap();
+    let values = |name: &str| -> Vec<f32> { golden[name].flatten_all().unwrap().to_vec1().unwrap() };
+    let embedding = open(&bytes).unwrap().embed_pixels(2, &values("input")).unwrap();
+    let difference = largest_difference(embedding.as_slice().unwrap(), &values("feature"));
+    assert!(difference < TOLERANCE, "{difference:e}");
+}
+
+#[test]
+fn candle_and_onnx_runtime_agree_for_any_batch_and_shape() {
+    for size in [ImageSize::from(32), ImageSize { height: 16, width: 40 }] {
+        let (encoder, bytes) = encode(size, &card(size));
+        let exported = open(&bytes).unwrap();
+        for batch in [1, 2, 17] {
+            let shape = (batch, 3, size.height, size.width);
+            let pixels = Tensor::randn(0f32, 1., shape, &Device::Cpu).unwrap();
+            let expected: Vec<f32> = encoder.forward(&pixels).unwrap().flatten_all().unwrap().to_vec1().unwrap();
+            let pixels: Vec<f32> = pixels.flatten_all().unwrap().to_vec1().unwrap();
+            let embedding = exported.embed_pixels(batch, &pixels).unwrap();
+            let difference = largest_difference(embedding.as_slice().unwrap(), &expected);
+            assert!(difference < TOLERANCE, "{size}, batch {batch}: {difference:e}");
+        }
+    }
+}
+
+#[test]
+fn images_of_any_size_and_colour_are_embedded_with_the_files_own_preprocessing() {
+    let (_encoder, bytes) = encode(32.into(), &card(32.into()));
+    let exported = open(&bytes).unwrap();
+    let grey = Image::from_pixels(5, 300, 1, vec![90; 1500]).unwrap();
+    let colour = grey.clone().with_channels(3);
+    let embeddings = exported.embed(&[grey, colour]).unwrap();
+    assert_eq!(embeddings.dim(), (2, 48));
+    assert_eq!(embeddings.row(0), embeddings.row(1));
+    assert_eq!(exported.embed(&[]).unwrap().dim(), (0, 48));
+}
+
+#[test]
+fn an_encoder_is_shared_between_threads() {
+    let (_encoder, bytes) = encode(32.into(), &card(32.into()));
+    let exported = open(&bytes).unwrap();
+    let image = Image::from_pixels(32, 32, 3, (0..3072).map(|value| value as u8).collect()).unwrap();
+    let expected = exported.embed(std::slice::from_ref(&image)).unwrap();
+    std::thread::scope(|scope| {
+        for _thread in 0..4 {
+            scope.spawn(|| assert_eq!(exported.embed(std::slice::from_ref(&image)).unwrap(), expected));
+        }
+    });
+}
+
+#[test]
+fn files_that_are_no_encoders_give_clear_errors() {
+    let (_encoder, bytes) = encode(32.into(), &card(32.into()));
+    for broken in [&bytes[..bytes.len() / 2], b"not an ONNX file", b""] {
+        let message = open(broken).unwrap_err().to_string();
+        assert!(message.contains("not a readable ONNX file: test.onnx"), "{message}");
+    }
+    let mut future = card(32.into());
+    future.format = 99;
+    let message = open(&encode(32.into(), &future).1).unwrap_err().to_string();
+    assert!(message.contains("card format 99 is not known"), "{message}");
+
+    let mut unusable = card(32.into());
+    unusable.preprocess.std = vec![0.; 3];
+    let message = open(&encode(32.into(), &unusable).1).unwrap_err().to_string();
+    assert!(message.contains("`std` must be one positive number per channel"), "{message}");
+
+    let message = Exported::open("nowhere.onnx").unwrap_err().to_string();
+    assert_eq!(message, "no such file: nowhere.onnx");
+}
+
+#[test]
+fn a_card_that_contradicts_the_encoder_is_not_written() {
+    let mut parameters = Parameters::new(5, DType::F32, &Device::Cpu);
+    let encoder = Encoder::new(&config(32.into()), parameters.root()).unwrap();
+    let wrong = card(64.into());
+    let message = lejepa_onnx::encode(&encoder, &parameters, &wrong).unwrap_err().to_string();
+    assert_eq!(message, "the card's preprocess.crop_height must be 32, got: 64");
+}
+
+#[test]
+fn a_wrong_number_of_pixels_is_an_error() {
+    let (_encoder, bytes) = encode(32.into(), &card(32.into()));
+    let message = open(&bytes).unwrap().embed_pixels(2, &[0.; 3072]).unwrap_err().to_string();
+    assert_eq!(message, "pixels must hold 6144 values for 2 images, got: 3072");
+}

@@ -1,0 +1,160 @@
+//! The whole path as a user walks it: train, export, evaluate; interrupted and resumed.
+
+#![allow(clippy::unwrap_used)]
+
+mod fixture;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use fixture::{LEJEPA, lejepa, lejepa_succeeds, workspace};
+use lejepa_eval::Report;
+
+fn read_lines(path: &Path) -> Vec<serde_json::Value> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+fn checkpoints(run: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(run.join("checkpoints")).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn training_export_and_evaluation_fit_together() {
+    let folder = workspace();
+    let path = folder.path();
+    let output = lejepa_succeeds(path, &["train", "--config", "train.toml", "--out", "run", "--epochs", "4"]);
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "run\n");
+    let metrics = read_lines(&path.join("run/metrics.jsonl"));
+    assert_eq!(metrics.len(), 40);
+    let mean_loss = |lines: &[serde_json::Value]| {
+        lines.iter().map(|line| line["loss"].as_f64().unwrap()).sum::<f64>() / lines.len() as f64
+    };
+    assert!(mean_loss(&metrics[35..]) < mean_loss(&metrics[..5]), "the loss falls");
+    assert_eq!(checkpoints(&path.join("run")).len(), 2, "older checkpoints are removed");
+
+    let output = lejepa_succeeds(path, &["export", "run", "--out", "out/encoder.onnx"]);
+    assert!(String::from_utf8(output.stderr).unwrap().contains("17 training images"));
+
+    let output = lejepa_succeeds(path, &["eval", "out/encoder.onnx", "--suite", "quick", "--data", "data"]);
+    let table = String::from_utf8(output.stdout).unwrap();
+    let names: Vec<&str> =
+        table.lines().skip(2).filter_map(|line| line.strip_prefix("| ")?.split('|').next()).map(str::trim).collect();
+    assert_eq!(names, ["encoder", "same encoder, untrained", "raw pixels"]);
+
+    let report = std::fs::read_to_string(path.join("out/encoder-quick/report.json")).unwrap();
+    let report: Report = serde_json::from_str(&report).unwrap();
+    assert_eq!((report.data.train, report.data.test, report.data.classes), (160, 60, 2));
+    let protocols: Vec<&str> = report.features[0].scores.iter().map(|score| score.protocol.as_str()).collect();
+    assert_eq!(protocols[0], "knn:k20:T0.07:cls:l2");
+    assert!(protocols[1].starts_with("ridge:holdout0.1:cls:lambda"), "{protocols:?}");
+    assert_eq!(report.features[2].dim, 256);
+    // Stripes are easy; a table of constants or of mixed-up labels would not pass.
+    assert!(report.features[0].scores[1].accuracy > 0.9, "{:?}", report.features[0]);
+    assert!(std::fs::read_to_string(path.join("out/encoder-quick/report.md")).unwrap().contains(&table));
+}
+
+#[test]
+fn a_killed_run_goes_on_to_the_same_weights() {
+    let folder = workspace();
+    let path = folder.path();
+    let train = |run: &str| {
+        let mut command = Command::new(LEJEPA);
+        command.current_dir(path).args(["train", "--config", "train.toml", "--epochs", "12", "--out", run]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    assert!(train("whole").status().unwrap().success());
+
+    let mut killed = 0;
+    for lines in [7, 43] {
+        let mut child = train("killed").spawn().unwrap();
+        let started = Instant::now();
+        while read_lines(&path.join("killed/metrics.jsonl")).len() < lines && child.try_wait().unwrap().is_none() {
+            assert!(started.elapsed() < Duration::from_secs(120), "no progress");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        killed += usize::from(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert!(killed > 0, "the run was too fast to be killed");
+    assert!(train("killed").status().unwrap().success());
+
+    let last = |run: &str| std::fs::read(checkpoints(&path.join(run)).pop().unwrap()).unwrap();
+    assert!(last("whole") == last("killed"), "weights and optimiser state differ");
+    let losses = |run: &str| -> Vec<_> {
+        let lines = read_lines(&path.join(run).join("metrics.jsonl"));
+        lines.into_iter().map(|line| (line["step"].clone(), line["loss"].clone())).collect()
+    };
+    assert_eq!(losses("whole"), losses("killed"));
+}
+
+#[test]
+fn a_finished_run_is_left_alone_and_another_recipe_is_refused() {
+    let folder = workspace();
+    let path = folder.path();
+    let train = ["train", "--config", "train.toml", "--out", "run"];
+    lejepa_succeeds(path, &train);
+    let before = std::fs::read(checkpoints(&path.join("run")).pop().unwrap()).unwrap();
+    let again = lejepa_succeeds(path, &train);
+    assert!(String::from_utf8_lossy(&again.stderr).contains("nothing to do: all 20 steps were taken before"));
+    assert!(std::fs::read(checkpoints(&path.join("run")).pop().unwrap()).unwrap() == before);
+
+    let other = lejepa(path, &[&train[..], &["--lambda", "0.1"]].concat());
+    assert_eq!(other.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&other.stderr).into_owned();
+    assert!(message.contains("run holds a run with another configuration"), "{message}");
+}
+
+#[test]
+fn ctrl_c_saves_and_exits_with_130() {
+    let folder = workspace();
+    let path = folder.path();
+    let mut child = Command::new(LEJEPA)
+        .current_dir(path)
+        .args(["train", "--config", "train.toml", "--epochs", "2000", "--out", "run"])
+        .args(["--set", "train.checkpoint_every=1000000"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while read_lines(&path.join("run/metrics.jsonl")).len() < 3 {
+        assert!(child.try_wait().unwrap().is_none(), "the run ended early");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupt.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(checkpoints(&path.join("run")).len(), 1);
+}
+
+#[test]
+fn a_damaged_checkpoint_is_named() {
+    let folder = workspace();
+    let path = folder.path();
+    lejepa_succeeds(path, &["train", "--config", "train.toml", "--out", "run"]);
+    let newest = checkpoints(&path.join("run")).pop().unwrap();
+    let bytes = std::fs::read(&newest).unwrap();
+    std::fs::write(&newest, &bytes[..bytes.len() / 2]).unwrap();
+    let output = lejepa(path, &["export", "run"]);
+    assert_eq!(output.status.code(), Some(1));
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(message.contains("damaged checkpoint") && message.contains("step-00000020"), "{message}");
+    assert!(!path.join("encoder.onnx").exists());
+}
+
+#[test]
+fn export_works_without_the_training_data() {
+    let folder = workspace();
+    let path = folder.path();
+    lejepa_succeeds(path, &["train", "--config", "train.toml", "--out", "run"]);
+    std::fs::remove_dir_all(path.join("data")).unwrap();
+    let output = lejepa_succeeds(path, &["export", "run"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("17 made-up images"));
+    assert!(path.join("encoder.onnx").exists());
+}
