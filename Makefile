@@ -17,9 +17,9 @@ test: ## set up and run every check: formatting, tests, lints, documentation
 	fi; \
 	cargo test --workspace --release --locked
 	@echo 'test: lints' >&2
-	@cargo clippy --workspace --all-targets --locked -- -D warnings
+	@cargo clippy --workspace --all-targets --release --locked -- -D warnings
 	@echo 'test: documentation' >&2
-	@RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
+	@RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --release --locked
 	@echo 'test: all passed' >&2
 
 setup: ## fetch what quickstart and test need, without building anything

@@ -21,7 +21,12 @@ fn assert_fails(folder: &Path, arguments: &[&str], code: i32, message: &str) {
 }
 
 fn train(folder: &Path, arguments: &[&str], code: i32, message: &str) {
-    assert_fails(folder, &[&["train", "--config", "train.toml", "--out", "run"], arguments].concat(), code, message);
+    assert_fails(
+        folder,
+        &[&["train", "--config", "train.toml", "--out", "run"], arguments].concat(),
+        code,
+        message,
+    );
 }
 
 /// Compares with `tests/cli/NAME.txt`; `UPDATE_CLI=1 cargo test` writes it anew.
@@ -120,8 +125,12 @@ fn a_missing_onnx_runtime_is_explained() {
     // A program that lies nowhere near the library has to look in the system.
     let alone = path.join("lejepa");
     std::fs::copy(LEJEPA, &alone).unwrap();
-    let output =
-        Command::new(&alone).current_dir(path).args(["export", "run"]).env_remove("ORT_DYLIB_PATH").output().unwrap();
+    let output = Command::new(&alone)
+        .current_dir(path)
+        .args(["export", "run"])
+        .env_remove("ORT_DYLIB_PATH")
+        .output()
+        .unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(RUN_TIME), "{stderr}");
     assert!(stderr.starts_with("error: ") && stderr.contains("ONNX Runtime"), "{stderr}");
@@ -154,7 +163,10 @@ fn an_unknown_key_is_named() {
     let output = lejepa(path, &["train", "--config", "train.toml"]);
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(USAGE));
-    assert!(stderr.contains("train.toml") && stderr.contains("line 2") && stderr.contains("`lamda`"), "{stderr}");
+    assert!(
+        stderr.contains("train.toml") && stderr.contains("line 2") && stderr.contains("`lamda`"),
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -185,15 +197,14 @@ fn an_evaluation_that_cannot_be_done_says_why() {
     eval("slow", "data", USAGE, message);
     eval("quick", "nowhere", USAGE, "error: no such file or folder: nowhere");
 
-    std::fs::create_dir(path.join("flat")).unwrap();
-    image::GrayImage::new(8, 8).save(path.join("flat/a.png")).unwrap();
-    eval("quick", "flat", RUN_TIME, "error: no test split in: flat");
-
-    for name in ["split/train", "split/test"] {
-        std::fs::create_dir_all(path.join(name)).unwrap();
-        image::GrayImage::new(8, 8).save(path.join(name).join("a.png")).unwrap();
+    for folder in ["classes/cat", "split/train", "split/test", "one/train/cat", "one/test/cat"] {
+        std::fs::create_dir_all(path.join(folder)).unwrap();
+        image::GrayImage::new(8, 8).save(path.join(folder).join("a.png")).unwrap();
     }
-    let message = "error: image 0 of the training split has no label: probes need one folder per class in split";
+    eval("quick", "classes", RUN_TIME, "error: no test split in: classes");
+    eval("quick", "one", RUN_TIME, "error: the training split needs at least two classes, got: 1");
+    let message =
+        "error: image 0 of the training split has no label: probes need one folder per class in split";
     eval("quick", "split", RUN_TIME, message);
 
     std::fs::write(path.join("encoder.onnx"), "not an ONNX file").unwrap();

@@ -82,7 +82,8 @@ fn candle_and_onnx_runtime_agree_for_any_batch_and_shape() {
         for batch in [1, 2, 17] {
             let shape = (batch, 3, size.height, size.width);
             let pixels = Tensor::randn(0f32, 1., shape, &Device::Cpu).unwrap();
-            let expected: Vec<f32> = encoder.forward(&pixels).unwrap().flatten_all().unwrap().to_vec1().unwrap();
+            let expected: Vec<f32> =
+                encoder.forward(&pixels).unwrap().flatten_all().unwrap().to_vec1().unwrap();
             let pixels: Vec<f32> = pixels.flatten_all().unwrap().to_vec1().unwrap();
             let embedding = exported.embed_pixels(batch, &pixels).unwrap();
             let difference = largest_difference(embedding.as_slice().unwrap(), &expected);

@@ -42,14 +42,19 @@ fn training_export_and_evaluation_fit_together() {
 
     let output = lejepa_succeeds(path, &["eval", "out/encoder.onnx", "--suite", "quick", "--data", "data"]);
     let table = String::from_utf8(output.stdout).unwrap();
-    let names: Vec<&str> =
-        table.lines().skip(2).filter_map(|line| line.strip_prefix("| ")?.split('|').next()).map(str::trim).collect();
+    let names: Vec<&str> = table
+        .lines()
+        .skip(2)
+        .filter_map(|line| line.strip_prefix("| ")?.split('|').next())
+        .map(str::trim)
+        .collect();
     assert_eq!(names, ["encoder", "same encoder, untrained", "raw pixels"]);
 
     let report = std::fs::read_to_string(path.join("out/encoder-quick/report.json")).unwrap();
     let report: Report = serde_json::from_str(&report).unwrap();
     assert_eq!((report.data.train, report.data.test, report.data.classes), (160, 60, 2));
-    let protocols: Vec<&str> = report.features[0].scores.iter().map(|score| score.protocol.as_str()).collect();
+    let protocols: Vec<&str> =
+        report.features[0].scores.iter().map(|score| score.protocol.as_str()).collect();
     assert_eq!(protocols[0], "knn:k20:T0.07:cls:l2");
     assert!(protocols[1].starts_with("ridge:holdout0.1:cls:lambda"), "{protocols:?}");
     assert_eq!(report.features[2].dim, 256);
@@ -74,7 +79,9 @@ fn a_killed_run_goes_on_to_the_same_weights() {
     for lines in [7, 43] {
         let mut child = train("killed").spawn().unwrap();
         let started = Instant::now();
-        while read_lines(&path.join("killed/metrics.jsonl")).len() < lines && child.try_wait().unwrap().is_none() {
+        while read_lines(&path.join("killed/metrics.jsonl")).len() < lines
+            && child.try_wait().unwrap().is_none()
+        {
             assert!(started.elapsed() < Duration::from_secs(120), "no progress");
             std::thread::sleep(Duration::from_millis(2));
         }

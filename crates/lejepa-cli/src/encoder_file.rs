@@ -1,8 +1,9 @@
-//! From a trained (or untrained) model to the bytes of an encoder file.
+//! Encoder files: from a model to their bytes, and how they are opened.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::Result;
+use clap::Args;
 use lejepa_data::{CARD_FORMAT, EncoderCard};
 use lejepa_embed::{Encoder, EncoderBuilder};
 use lejepa_train::{Model, TrainConfig};
@@ -28,10 +29,20 @@ pub(crate) fn encode(model: &Model, origin: &Origin<'_>) -> Result<Vec<u8>> {
     Ok(lejepa_onnx::encode(model.encoder(), model.encoder_parameters(), &card)?)
 }
 
-/// How encoders are opened by every command.
-pub(crate) fn opener(library: Option<&Path>) -> EncoderBuilder {
-    match library {
-        Some(library) => Encoder::builder().library(library),
-        None => Encoder::builder(),
+/// What every command that runs an encoder takes.
+#[derive(Debug, Args)]
+pub(crate) struct RuntimeArguments {
+    /// ONNX Runtime's shared library, instead of looking for it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) onnxruntime: Option<PathBuf>,
+}
+
+impl RuntimeArguments {
+    /// How the command opens encoders.
+    pub(crate) fn opener(&self) -> EncoderBuilder {
+        match &self.onnxruntime {
+            Some(library) => Encoder::builder().library(library),
+            None => Encoder::builder(),
+        }
     }
 }

@@ -71,7 +71,9 @@ fn is_train_usage(error: &TrainError) -> bool {
 fn hint(error: &anyhow::Error) -> Option<&'static str> {
     error.chain().find_map(|cause| {
         if let Some(EmbedError::RuntimeNotFound) = cause.downcast_ref() {
-            return Some("`make setup` fetches it, --onnxruntime FILE names one, `lejepa doctor` shows what is found");
+            return Some(
+                "`make setup` fetches it, --onnxruntime FILE names one, `lejepa doctor` shows what is found",
+            );
         }
         if let Some(TrainError::Setting { field: "data.path", .. }) = cause.downcast_ref() {
             return Some("lejepa train --data FOLDER");

@@ -4,9 +4,9 @@ mod commands;
 mod encoder_file;
 mod failure;
 mod interrupt;
+mod output;
 mod progress;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -20,10 +20,6 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Debug, Parser)]
 #[command(name = "lejepa", version, max_term_width = 100)]
 struct Cli {
-    /// ONNX Runtime's shared library, instead of looking for it
-    #[arg(long, global = true, value_name = "FILE")]
-    onnxruntime: Option<PathBuf>,
-
     #[command(subcommand)]
     command: Command,
 }
@@ -37,13 +33,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let library = cli.onnxruntime.as_deref();
-    let result = match &cli.command {
+    let result = match &Cli::parse().command {
         Command::Train(arguments) => commands::train::run(arguments),
-        Command::Export(arguments) => commands::export::run(arguments, library),
-        Command::Eval(arguments) => commands::eval::run(arguments, library),
-        Command::Doctor(arguments) => commands::doctor::run(arguments, library),
+        Command::Export(arguments) => commands::export::run(arguments),
+        Command::Eval(arguments) => commands::eval::run(arguments),
+        Command::Doctor(arguments) => commands::doctor::run(arguments),
     };
     result.unwrap_or_else(|error| failure::report(&error))
 }

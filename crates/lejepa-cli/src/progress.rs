@@ -18,5 +18,9 @@ pub(crate) fn bar(total: u64, unit: &str) -> ProgressBar {
 /// `2m05s`, or `7.3s` below a minute.
 pub(crate) fn duration(elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64();
-    if seconds < 60. { format!("{seconds:.1}s") } else { format!("{}m{:02.0}s", seconds as u64 / 60, seconds % 60.) }
+    if seconds < 60. {
+        format!("{seconds:.1}s")
+    } else {
+        format!("{}m{:02.0}s", seconds as u64 / 60, seconds % 60.)
+    }
 }

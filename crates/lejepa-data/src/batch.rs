@@ -35,7 +35,7 @@ pub struct ViewBatch {
 }
 
 impl ViewBatch {
-    fn gather<'a>(size: ViewSize, channels: usize, views: Range<usize>, made: &'a [Vec<Vec<f32>>]) -> Self {
+    fn gather(size: ViewSize, channels: usize, views: Range<usize>, made: &[Vec<Vec<f32>>]) -> Self {
         let of_view = |view: usize| made.iter().flat_map(move |of_sample| &of_sample[view]);
         let count = views.len();
         let pixels: Vec<f32> = views.flat_map(of_view).copied().collect::<Vec<f32>>();
@@ -165,8 +165,7 @@ mod tests {
 
     #[test]
     fn a_stream_gives_the_same_batches_from_any_start() {
-        let whole: Vec<Batch> =
-            BatchStream::start(source(1), 0..20).unwrap().collect::<Result<_>>().unwrap();
+        let whole: Vec<Batch> = BatchStream::start(source(1), 0..20).unwrap().collect::<Result<_>>().unwrap();
         let resumed: Vec<Batch> =
             BatchStream::start(source(1), 13..20).unwrap().collect::<Result<_>>().unwrap();
         assert!(whole[13..] == resumed[..]);

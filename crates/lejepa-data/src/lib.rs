@@ -32,7 +32,7 @@ mod views;
 
 pub use atomic_file::write_atomically;
 pub use batch::{Batch, BatchSource, BatchStream, ViewBatch};
-pub use dataset::{Dataset, ImageFolder, Idx, Split, open};
+pub use dataset::{Dataset, Idx, ImageFolder, Split, open};
 pub use encoder_card::{CARD_FORMAT, CARD_KEY, EMBEDDING_OUTPUT, EncoderCard, PIXELS_INPUT};
 pub use error::{Error, Result};
 pub use image::{CropBox, Image};

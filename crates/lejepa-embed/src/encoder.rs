@@ -69,7 +69,8 @@ impl EncoderBuilder {
         if let Some(threads) = self.threads {
             builder = builder.with_intra_threads(threads).map_err(ort::Error::from)?;
         }
-        let session = commit(&mut builder).map_err(|source| Error::Unreadable { name: name.clone(), source })?;
+        let session =
+            commit(&mut builder).map_err(|source| Error::Unreadable { name: name.clone(), source })?;
         let card = read_card(&session).map_err(|problem| Error::NotAnEncoder { name, problem })?;
         Ok(Encoder { card, session: Mutex::new(session) })
     }
@@ -132,7 +133,8 @@ impl Encoder {
 }
 
 fn read_card(session: &Session) -> std::result::Result<EncoderCard, String> {
-    let named = |outlets: &[ort::value::Outlet], name: &str| outlets.iter().any(|outlet| outlet.name() == name);
+    let named =
+        |outlets: &[ort::value::Outlet], name: &str| outlets.iter().any(|outlet| outlet.name() == name);
     if !named(session.inputs(), PIXELS_INPUT) {
         return Err(format!("no input named {PIXELS_INPUT}"));
     }

@@ -21,3 +21,8 @@ pub mod runtime;
 pub use encoder::{Encoder, EncoderBuilder};
 pub use error::{Error, Result};
 pub use lejepa_data::{EncoderCard, Image, Preprocess};
+
+/// README's example is compiled with the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

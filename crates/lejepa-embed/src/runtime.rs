@@ -7,6 +7,7 @@
 //!    above it (where `make setup` puts it),
 //! 4. the system's libraries.
 
+use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -44,16 +45,25 @@ pub fn load(library: Option<&Path>) -> Result<RuntimeInfo> {
     ];
     let available = providers.into_iter().filter(|(_, available)| matches!(available, Ok(true)));
     Ok(RuntimeInfo {
+        version: version(&library).unwrap_or_else(|| "unknown version".into()),
         library,
-        version: version(ort::info()),
         providers: available.map(|(name, _)| name).collect(),
     })
 }
 
-/// The version in ONNX Runtime's build information, such as `git-branch=rel-1.31.1, ..`.
-fn version(build: &str) -> String {
-    let branch = build.split([',', ' ']).find_map(|part| part.strip_prefix("git-branch="));
-    branch.map_or(build, |branch| branch.trim_start_matches("rel-")).to_string()
+/// The version that the library reports; `ort` checks it but does not pass it on.
+#[allow(unsafe_code)]
+fn version(library: &Path) -> Option<String> {
+    type GetApiBase = unsafe extern "C" fn() -> *const ort::sys::OrtApiBase;
+    // SAFETY: `ort` has loaded this very file as ONNX Runtime before, so opening it again runs no new
+    // code and `OrtGetApiBase` has the type of ONNX Runtime's header. It returns a pointer to a static
+    // structure (or null), whose `GetVersionString` returns a static, null-terminated string.
+    unsafe {
+        let library = libloading::Library::new(library).ok()?;
+        let get_api_base: libloading::Symbol<'_, GetApiBase> = library.get(b"OrtGetApiBase").ok()?;
+        let version = (get_api_base().as_ref()?.GetVersionString)();
+        Some(CStr::from_ptr(version).to_str().ok()?.to_string())
+    }
 }
 
 /// ONNX Runtime allows one environment per process.
@@ -76,8 +86,7 @@ pub(crate) fn environment(asked: Option<&Path>) -> Result<(Environment, PathBuf)
         (false, ort::LoadDynamicError::Dlopen { .. }) => Error::RuntimeNotFound,
         (_, error) => broken(error.to_string()),
     })?;
-    let environment =
-        builder.with_telemetry(false).build().map_err(|error| broken(error.to_string()))?;
+    let environment = builder.with_telemetry(false).build().map_err(|error| broken(error.to_string()))?;
     *loaded = Some((environment.clone(), library.clone()));
     Ok((environment, library))
 }
@@ -89,10 +98,7 @@ fn find_library(asked: Option<&Path>) -> Result<PathBuf> {
         None => std::env::var_os(LIBRARY_VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from),
     };
     if let Some(path) = named {
-        return std::path::absolute(&path)
-            .ok()
-            .filter(|path| path.is_file())
-            .ok_or(Error::NotFound { path });
+        return std::path::absolute(&path).ok().filter(|path| path.is_file()).ok_or(Error::NotFound { path });
     }
     let executable = std::env::current_exe().ok();
     let found = executable.iter().flat_map(|executable| executable.ancestors().skip(1)).enumerate().find_map(

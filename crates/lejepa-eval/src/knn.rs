@@ -44,7 +44,8 @@ impl Knn {
         let (train_count, dim) = (train.values.nrows(), train.values.ncols());
         let neighbours = MatRef::from_row_major_slice(&neighbours, train_count, dim);
         let mut votes = Array2::zeros((queries.len() / dim.max(1), classes));
-        let chunks = queries.chunks(QUERIES * dim.max(1)).zip(votes.axis_chunks_iter_mut(ndarray::Axis(0), QUERIES));
+        let chunks =
+            queries.chunks(QUERIES * dim.max(1)).zip(votes.axis_chunks_iter_mut(ndarray::Axis(0), QUERIES));
         for (queries, mut votes) in chunks {
             let queries = MatRef::from_row_major_slice(queries, votes.nrows(), dim);
             // One column per query: its similarities lie side by side in memory.
@@ -64,7 +65,8 @@ impl Knn {
 /// The `k` largest with their indices; of equals the first.
 fn nearest(similarities: &[f32], k: usize) -> Vec<(usize, f32)> {
     let mut ranked: Vec<(usize, f32)> = similarities.iter().copied().enumerate().collect();
-    let before = |left: &(usize, f32), right: &(usize, f32)| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0));
+    let before =
+        |left: &(usize, f32), right: &(usize, f32)| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0));
     if (1..ranked.len()).contains(&k) {
         ranked.select_nth_unstable_by(k - 1, before);
         ranked.truncate(k);

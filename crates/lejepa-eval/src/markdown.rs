@@ -32,7 +32,8 @@ pub fn to_table(report: &Report) -> String {
         .max_by_key(|features| features.scores.len())
         .map(|features| features.scores.iter().map(|score| score.title.as_str()).collect())
         .unwrap_or_default();
-    let mut rows = vec![["features", "dim"].into_iter().chain(titles.iter().copied()).map(str::to_owned).collect()];
+    let mut rows =
+        vec![["features", "dim"].into_iter().chain(titles.iter().copied()).map(str::to_owned).collect()];
     for features in &report.features {
         let score = |index: usize| match features.scores.get(index) {
             Some(score) => format!("{:.1} %", 100. * score.accuracy),
@@ -54,11 +55,16 @@ pub fn to_table(report: &Report) -> String {
 /// Columns are padded so that the table also reads well in a terminal: names left, numbers right.
 fn push_table(text: &mut String, rows: &[Vec<String>]) {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let width =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0).max(3)).collect();
     for (index, row) in rows.iter().enumerate() {
         for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-            let _ = if column == 0 { write!(text, "| {cell:<width$} ") } else { write!(text, "| {cell:>width$} ") };
+            let _ = if column == 0 {
+                write!(text, "| {cell:<width$} ")
+            } else {
+                write!(text, "| {cell:>width$} ")
+            };
         }
         text.push_str("|\n");
         if index == 0 {
@@ -84,7 +90,8 @@ mod tests {
             accuracy,
             seconds: 0.25,
         };
-        let features = |name: &str, scores| FeatureScores { name: name.into(), dim: 128, seconds: 1., scores };
+        let features =
+            |name: &str, scores| FeatureScores { name: name.into(), dim: 128, seconds: 1., scores };
         let report = Report {
             format: Report::FORMAT,
             suite: "quick".into(),

@@ -1,6 +1,6 @@
 //! The probes against scikit-learn and NumPy (`tests/golden/README.md`).
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use lejepa_eval::{Features, Knn, Ridge, RidgeSolution};
 use ndarray::Array2;
@@ -21,7 +21,9 @@ fn matrix(golden: &SafeTensors<'_>, name: &str) -> Array2<f64> {
     let tensor = golden.tensor(name).unwrap();
     let bytes = tensor.data();
     let values = match tensor.dtype() {
-        Dtype::F32 => bytes.chunks_exact(4).map(|b| f64::from(f32::from_le_bytes(b.try_into().unwrap()))).collect(),
+        Dtype::F32 => {
+            bytes.chunks_exact(4).map(|b| f64::from(f32::from_le_bytes(b.try_into().unwrap()))).collect()
+        }
         Dtype::F64 => bytes.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect(),
         other => panic!("{name} is {other:?}"),
     };

@@ -85,7 +85,12 @@ impl LejepaLoss {
     }
 
     /// The loss along given `(dim, slices)` directions.
-    pub fn forward_along(&self, embeddings: &Tensor, global_views: usize, directions: &Tensor) -> Result<LossTerms> {
+    pub fn forward_along(
+        &self,
+        embeddings: &Tensor,
+        global_views: usize,
+        directions: &Tensor,
+    ) -> Result<LossTerms> {
         let sigreg = self.sigreg.forward_along(embeddings, directions)?;
         self.combine(embeddings, global_views, sigreg)
     }

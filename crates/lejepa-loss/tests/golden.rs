@@ -64,7 +64,8 @@ fn the_loss_and_its_gradient_agree_with_pytorch() {
 fn the_summed_prediction_agrees_with_the_papers_equation() {
     let golden = golden("lejepa_loss");
     let config = LossConfig { prediction: PredictionReduction::Sum, ..LossConfig::default() };
-    let terms = config.build().unwrap().forward_along(&golden["embeddings"], 2, &golden["directions"]).unwrap();
+    let terms =
+        config.build().unwrap().forward_along(&golden["embeddings"], 2, &golden["directions"]).unwrap();
     assert_same(&terms.prediction, &golden["prediction_sum_over_dims"], "prediction");
 }
 

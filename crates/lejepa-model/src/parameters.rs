@@ -42,7 +42,10 @@ impl Parameters {
 
     /// Every tensor of the model, buffers included, by name.
     pub fn tensors(&self) -> impl Iterator<Item = (&str, &Tensor)> {
-        self.trainable.iter().chain(&self.buffers).map(|(name, variable)| (name.as_str(), variable.as_tensor()))
+        self.trainable
+            .iter()
+            .chain(&self.buffers)
+            .map(|(name, variable)| (name.as_str(), variable.as_tensor()))
     }
 
     /// Replaces every tensor of the model. Names and shapes must match exactly; nothing changes
@@ -88,7 +91,12 @@ impl Scope<'_> {
     }
 
     /// Makes a parameter that the optimiser moves.
-    pub fn parameter(&mut self, name: &str, shape: impl Into<Shape>, first: Initialisation) -> Result<Tensor> {
+    pub fn parameter(
+        &mut self,
+        name: &str,
+        shape: impl Into<Shape>,
+        first: Initialisation,
+    ) -> Result<Tensor> {
         let (path, variable) = self.draw(name, shape.into(), first)?;
         let tensor = variable.as_tensor().clone();
         self.parameters.trainable.insert(path, variable);
@@ -108,7 +116,8 @@ impl Scope<'_> {
             return Err(Error::DuplicateParameter { name: path });
         }
         let values = first.draw(shape.elem_count(), self.parameters.seed, &path);
-        let tensor = Tensor::from_vec(values, shape, &self.parameters.device)?.to_dtype(self.parameters.dtype)?;
+        let tensor =
+            Tensor::from_vec(values, shape, &self.parameters.device)?.to_dtype(self.parameters.dtype)?;
         Ok((path, Var::from_tensor(&tensor)?))
     }
 

@@ -51,7 +51,11 @@ impl VitShape {
         let refuse = |field, expected: String, got: String| Err(Error::Setting { field, expected, got });
         let ImageSize { height, width } = self.image_size;
         if height == 0 || width == 0 || height > 4096 || width > 4096 {
-            return refuse("encoder.image_size", "between 1 and 4096 pixels".into(), self.image_size.to_string());
+            return refuse(
+                "encoder.image_size",
+                "between 1 and 4096 pixels".into(),
+                self.image_size.to_string(),
+            );
         }
         if self.patch_size == 0 || height % self.patch_size != 0 || width % self.patch_size != 0 {
             let expected = format!("a divisor of the image size {}", self.image_size);
@@ -63,7 +67,7 @@ impl VitShape {
         if !(1..=16384).contains(&self.dim) {
             return refuse("encoder.dim", "between 1 and 16384".into(), self.dim.to_string());
         }
-        if self.heads == 0 || self.dim % self.heads != 0 {
+        if self.heads == 0 || !self.dim.is_multiple_of(self.heads) {
             let expected = format!("a divisor of encoder.dim = {}", self.dim);
             return refuse("encoder.heads", expected, self.heads.to_string());
         }

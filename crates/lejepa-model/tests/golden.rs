@@ -1,6 +1,6 @@
 //! The vision transformer against timm (`tests/golden/README.md`).
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::HashMap;
 
@@ -28,8 +28,7 @@ fn assert_close(left: &Tensor, right: &Tensor, tolerance: f32, what: &str) {
 }
 
 fn vit_with_golden_weights(golden: &HashMap<String, Tensor>) -> (VisionTransformer, Parameters) {
-    let shape =
-        VitShape { image_size: 32.into(), patch_size: 8, channels: 3, dim: 48, depth: 3, heads: 3 };
+    let shape = VitShape { image_size: 32.into(), patch_size: 8, channels: 3, dim: 48, depth: 3, heads: 3 };
     let mut parameters = Parameters::new(0, DType::F32, &Device::Cpu);
     let vit = VisionTransformer::new(&shape, parameters.root()).unwrap();
     let weights = golden

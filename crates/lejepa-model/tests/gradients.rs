@@ -74,9 +74,7 @@ fn a_vit_on_a_smaller_non_square_image_has_the_right_gradient() {
     let mut parameters = Parameters::new(1, DType::F64, &Device::Cpu);
     let vit = VisionTransformer::new(&shape, parameters.root()).unwrap();
     let (pixels, target) = (random(&[3, 1, 8, 4], 2), random(&[3, 8], 3));
-    check_gradients(&parameters, || {
-        (vit.forward(&pixels).unwrap() * &target).unwrap().sum_all().unwrap()
-    });
+    check_gradients(&parameters, || (vit.forward(&pixels).unwrap() * &target).unwrap().sum_all().unwrap());
 }
 
 #[test]

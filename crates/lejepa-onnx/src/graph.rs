@@ -141,10 +141,8 @@ fn float_value(name: &str, shape: &[Dimension]) -> ValueInfoProto {
             ..Default::default()
         })
         .collect();
-    let tensor = type_proto::Tensor {
-        elem_type: Some(DataType::Float as i32),
-        shape: Some(TensorShapeProto { dim }),
-    };
+    let tensor =
+        type_proto::Tensor { elem_type: Some(DataType::Float as i32), shape: Some(TensorShapeProto { dim }) };
     ValueInfoProto {
         name: Some(name.into()),
         r#type: Some(TypeProto { value: Some(type_proto::Value::TensorType(tensor)), ..Default::default() }),

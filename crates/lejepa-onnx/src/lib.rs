@@ -36,4 +36,3 @@ mod vit;
 
 pub use error::{Error, Result};
 pub use model::encode;
-

@@ -54,9 +54,7 @@ impl AdamWConfig {
         if !(self.weight_decay.is_finite() && self.weight_decay >= 0.) {
             return refuse("optimizer.weight_decay", "zero or a positive number", self.weight_decay);
         }
-        for (field, share) in
-            [("optimizer.final_lr", self.final_lr), ("optimizer.warmup", self.warmup)]
-        {
+        for (field, share) in [("optimizer.final_lr", self.final_lr), ("optimizer.warmup", self.warmup)] {
             if !(0. ..=1.).contains(&share) {
                 return refuse(field, "between 0 and 1", share);
             }
@@ -108,8 +106,9 @@ impl AdamW {
             let Some(gradient) = gradients.get(parameter) else { continue };
             let moments = match self.moments.entry(name) {
                 std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
-                std::collections::btree_map::Entry::Vacant(entry) => entry
-                    .insert(Moments { mean: gradient.zeros_like()?, square: gradient.zeros_like()? }),
+                std::collections::btree_map::Entry::Vacant(entry) => {
+                    entry.insert(Moments { mean: gradient.zeros_like()?, square: gradient.zeros_like()? })
+                }
             };
             // Detached, or the graph of every earlier step would stay alive.
             let gradient = gradient.detach();

@@ -52,8 +52,7 @@ impl Checkpoint {
         (model, optimizer): (&Model, &AdamW),
     ) -> Result<()> {
         let mut tensors: Vec<(String, &Tensor)> = Vec::new();
-        let parts =
-            [("encoder", model.encoder_parameters()), ("projector", model.projector_parameters())];
+        let parts = [("encoder", model.encoder_parameters()), ("projector", model.projector_parameters())];
         for (part, parameters) in parts {
             tensors.extend(parameters.tensors().map(|(name, tensor)| (format!("{part}.{name}"), tensor)));
         }
@@ -69,7 +68,8 @@ impl Checkpoint {
         };
         let header = serde_json::to_string(&header).map_err(|error| damaged(error.to_string()))?;
         let metadata = HashMap::from([(HEADER_KEY.to_string(), header)]);
-        let bytes = safetensors::serialize(tensors, Some(metadata)).map_err(|error| damaged(error.to_string()))?;
+        let bytes =
+            safetensors::serialize(tensors, Some(metadata)).map_err(|error| damaged(error.to_string()))?;
         write_atomically(&path, |file| file.write_all(&bytes))?;
 
         for old in list(run)?.into_iter().rev().skip(KEEP) {
@@ -94,9 +94,13 @@ impl Checkpoint {
 
     fn read(path: &Path) -> Result<Self> {
         let damaged = |problem: String| Error::Checkpoint { path: path.into(), problem };
-        let bytes = std::fs::read(path)
-            .map_err(|source| lejepa_data::Error::Io { action: "read", path: path.into(), source })?;
-        let (_size, metadata) = SafeTensors::read_metadata(&bytes).map_err(|error| damaged(error.to_string()))?;
+        let bytes = std::fs::read(path).map_err(|source| lejepa_data::Error::Io {
+            action: "read",
+            path: path.into(),
+            source,
+        })?;
+        let (_size, metadata) =
+            SafeTensors::read_metadata(&bytes).map_err(|error| damaged(error.to_string()))?;
         let header = metadata
             .metadata()
             .as_ref()

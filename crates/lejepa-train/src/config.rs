@@ -52,10 +52,10 @@ pub struct PreprocessConfig {
     pub resize_short_side: Option<usize>,
     /// Mean of every channel, of values in `[0, 1]`; the field's usual one if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mean: Option<Vec<f32>>,
+    pub mean: Option<Vec<f64>>,
     /// Standard deviation of every channel.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub std: Option<Vec<f32>>,
+    pub std: Option<Vec<f64>>,
 }
 
 /// The `[train]` table.
@@ -113,7 +113,8 @@ impl TrainConfig {
                 std::io::ErrorKind::NotFound => lejepa_data::Error::NotFound { path: path.into() },
                 _ => lejepa_data::Error::Io { action: "read", path: path.into(), source },
             })?;
-            let invalid = |error: toml::de::Error| Error::Config { origin: origin(), problem: error.to_string() };
+            let invalid =
+                |error: toml::de::Error| Error::Config { origin: origin(), problem: error.to_string() };
             // Once as it stands, for messages that point to the line.
             toml::from_str::<Self>(&text).map_err(invalid)?;
             table = toml::from_str(&text).map_err(invalid)?;
@@ -163,11 +164,12 @@ impl TrainConfig {
         let ImageSize { height, width } = shape.image_size;
         let short_side = self.preprocess.resize_short_side.unwrap_or(height.min(width));
         let mut preprocess = Preprocess::new(short_side, (height, width), shape.channels);
+        let to_f32 = |values: &Vec<f64>| values.iter().map(|&value| value as f32).collect();
         if let Some(mean) = &self.preprocess.mean {
-            preprocess.mean.clone_from(mean);
+            preprocess.mean = to_f32(mean);
         }
         if let Some(std) = &self.preprocess.std {
-            preprocess.std.clone_from(std);
+            preprocess.std = to_f32(std);
         }
         preprocess.check()?;
         Ok(preprocess)

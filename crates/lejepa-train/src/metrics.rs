@@ -44,15 +44,19 @@ impl MetricsLog {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(failed("read", path, error)),
         };
-        lejepa_data::write_atomically(path, |file| kept.iter().try_for_each(|line| writeln!(file, "{line}")))?;
-        let file = OpenOptions::new().append(true).open(path).map_err(|error| failed("write", path, error))?;
+        lejepa_data::write_atomically(path, |file| {
+            kept.iter().try_for_each(|line| writeln!(file, "{line}"))
+        })?;
+        let file =
+            OpenOptions::new().append(true).open(path).map_err(|error| failed("write", path, error))?;
         Ok(Self { path: path.into(), file })
     }
 
     /// Adds a line.
     pub fn append(&mut self, metrics: &StepMetrics) -> Result<()> {
         let line = serde_json::to_string(metrics).map_err(std::io::Error::from);
-        line.and_then(|line| writeln!(self.file, "{line}")).map_err(|error| failed("write", &self.path, error))
+        line.and_then(|line| writeln!(self.file, "{line}"))
+            .map_err(|error| failed("write", &self.path, error))
     }
 }
 

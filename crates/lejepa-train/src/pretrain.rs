@@ -8,9 +8,7 @@ use std::time::Instant;
 use candle_core::{DType, Device, Tensor};
 use lejepa_data::{BatchSource, BatchStream, Split, write_atomically};
 
-use crate::{
-    AdamW, Checkpoint, Error, MetricsLog, Model, Result, StepMetrics, TrainConfig, audit_gradients,
-};
+use crate::{AdamW, Checkpoint, Error, MetricsLog, Model, Result, StepMetrics, TrainConfig, audit_gradients};
 
 /// What a run tells its caller.
 #[derive(Debug)]
@@ -128,7 +126,12 @@ pub fn pretrain(
     Ok(Summary { step: taken, total })
 }
 
-fn check_same_run(checkpoint: &Checkpoint, config: &TrainConfig, fingerprint: &str, run: &Path) -> Result<()> {
+fn check_same_run(
+    checkpoint: &Checkpoint,
+    config: &TrainConfig,
+    fingerprint: &str,
+    run: &Path,
+) -> Result<()> {
     let difference = if checkpoint.config != *config {
         "another configuration"
     } else if checkpoint.data_fingerprint != fingerprint {

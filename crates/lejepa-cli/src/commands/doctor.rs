@@ -6,12 +6,18 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
+use crate::encoder_file::RuntimeArguments;
+use crate::output;
+
 /// Show what was found on this machine, and how to get what is missing
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    runtime: RuntimeArguments,
 }
 
 /// One line of the answer.
@@ -23,16 +29,18 @@ struct Finding {
     remedy: &'static str,
 }
 
-#[allow(clippy::print_stdout)]
-pub(crate) fn run(arguments: &Arguments, library: Option<&Path>) -> Result<ExitCode> {
-    let findings = findings(library);
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let findings = findings(arguments.runtime.onnxruntime.as_deref());
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&to_json(&findings))?);
+        output::line(serde_json::to_string_pretty(&to_json(&findings))?);
     } else {
         for Finding { name, found, remedy } in &findings {
             match found {
-                Ok(found) => println!("{name:<14} {found}"),
-                Err(problem) => println!("{name:<14} missing: {problem}\n{:<14} to get it: {remedy}", ""),
+                Ok(found) => output::line(format_args!("{name:<14} {found}")),
+                Err(problem) => {
+                    output::line(format_args!("{name:<14} missing: {problem}"));
+                    output::line(format_args!("{:<14} to get it: {remedy}", ""));
+                }
             }
         }
     }
@@ -44,17 +52,18 @@ fn findings(library: Option<&Path>) -> Vec<Finding> {
     let onnxruntime = lejepa_embed::runtime::load(library)
         .map(|info| {
             let providers = info.providers.join(", ");
-            format!("{}, {}\n{:<14} execution providers: {providers}", info.version, info.library.display(), "")
+            format!(
+                "{}, {}\n{:<14} execution providers: {providers}",
+                info.version,
+                info.library.display(),
+                ""
+            )
         })
         .map_err(|error| error.to_string());
     let hdf5 = lejepa_data::hdf5_version().ok_or_else(|| "this program was built without it".to_string());
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
     vec![
-        Finding {
-            name: "lejepa",
-            found: Ok(env!("CARGO_PKG_VERSION").into()),
-            remedy: "",
-        },
+        Finding { name: "lejepa", found: Ok(env!("CARGO_PKG_VERSION").into()), remedy: "" },
         Finding { name: "ONNX Runtime", found: onnxruntime, remedy: "make setup" },
         Finding {
             name: "HDF5",

@@ -15,8 +15,8 @@ use lejepa_eval::{
 };
 use lejepa_train::{Model, TrainConfig};
 
-use crate::encoder_file::{self, Origin};
-use crate::progress;
+use crate::encoder_file::{self, Origin, RuntimeArguments};
+use crate::{output, progress};
 
 /// Score an exported encoder, with raw pixels and the same encoder untrained beside it
 #[derive(Debug, Args)]
@@ -35,6 +35,9 @@ pub(crate) struct Arguments {
     /// Folder for report.md and report.json [default: beside the encoder]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+
+    #[command(flatten)]
+    runtime: RuntimeArguments,
 }
 
 impl Arguments {
@@ -45,11 +48,11 @@ impl Arguments {
     }
 }
 
-pub(crate) fn run(arguments: &Arguments, library: Option<&Path>) -> Result<ExitCode> {
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let suite = Suite::load(&arguments.suite)?;
-    let encoder = encoder_file::opener(library).open(&arguments.encoder)?;
+    let encoder = arguments.runtime.opener().open(&arguments.encoder)?;
     let data = EvaluationData::open(&arguments.data, &suite)?;
-    let untrained = untrained(encoder.card(), library)?;
+    let untrained = untrained(encoder.card(), &arguments.runtime)?;
 
     let mut candidates = vec![Candidate { name: "encoder", source: FeatureSource::Encoder(&encoder) }];
     match &untrained {
@@ -65,32 +68,33 @@ pub(crate) fn run(arguments: &Arguments, library: Option<&Path>) -> Result<ExitC
     let command = std::env::args().collect::<Vec<_>>().join(" ");
     let mut bar: Option<ProgressBar> = None;
     let mut written = Ok(());
-    let report = evaluate((&arguments.suite, &suite), &data, &candidates, &command, &mut |event| match event {
-        Event::Extracting { name, images } => {
-            let next = progress::bar(images as u64, "images");
-            next.set_message(name.to_string());
-            bar = Some(next);
-        }
-        Event::Extracted(images) => bar.iter().for_each(|bar| bar.inc(images as u64)),
-        Event::Scored(report) => {
-            bar.iter().for_each(ProgressBar::finish_and_clear);
-            if written.is_ok() {
-                written = write(report, &out);
+    let report =
+        evaluate((&arguments.suite, &suite), &data, &candidates, &command, &mut |event| match event {
+            Event::Extracting { name, images } => {
+                let next = progress::bar(images as u64, "images");
+                next.set_message(name.to_string());
+                bar = Some(next);
             }
-        }
-    })?;
+            Event::Extracted(images) => bar.iter().for_each(|bar| bar.inc(images as u64)),
+            Event::Scored(report) => {
+                bar.iter().for_each(ProgressBar::finish_and_clear);
+                if written.is_ok() {
+                    written = write(report, &out);
+                }
+            }
+        })?;
     written?;
     eprintln!("evaluated in {}, written to {}", progress::duration(clock.elapsed()), out.display());
-    print_table(&report);
+    output::line(to_table(&report).trim_end());
     Ok(ExitCode::SUCCESS)
 }
 
 /// The encoder as it was before its first step: its card holds all that decides it.
-fn untrained(card: &EncoderCard, library: Option<&Path>) -> Result<Option<Encoder>> {
+fn untrained(card: &EncoderCard, runtime: &RuntimeArguments) -> Result<Option<Encoder>> {
     let Ok(config) = serde_json::from_value::<TrainConfig>(card.config.clone()) else { return Ok(None) };
     let model = Model::new(&config, &Device::Cpu)?;
     let bytes = encoder_file::encode(&model, &Origin { config: &config, step: 0, data_fingerprint: "" })?;
-    Ok(Some(encoder_file::opener(library).open_bytes("the untrained encoder", &bytes)?))
+    Ok(Some(runtime.opener().open_bytes("the untrained encoder", &bytes)?))
 }
 
 fn write(report: &Report, out: &Path) -> Result<()> {
@@ -99,9 +103,4 @@ fn write(report: &Report, out: &Path) -> Result<()> {
     let markdown = to_markdown(report);
     write_atomically(&out.join("report.md"), |file| file.write_all(markdown.as_bytes()))?;
     Ok(())
-}
-
-#[allow(clippy::print_stdout)]
-fn print_table(report: &Report) {
-    print!("{}", to_table(report));
 }

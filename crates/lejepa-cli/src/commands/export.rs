@@ -1,6 +1,6 @@
 //! `lejepa export`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -9,7 +9,8 @@ use clap::Args;
 use lejepa_data::{Image, Preprocess, Split, write_atomically};
 use lejepa_train::{Checkpoint, Model, TrainConfig};
 
-use crate::encoder_file::{self, Origin};
+use crate::encoder_file::{self, Origin, RuntimeArguments};
+use crate::output;
 
 /// Write the encoder of a run as one ONNX file that carries its preprocessing
 #[derive(Debug, Args)]
@@ -20,6 +21,9 @@ pub(crate) struct Arguments {
     /// File to write
     #[arg(long, value_name = "FILE", default_value = "encoder.onnx")]
     out: PathBuf,
+
+    #[command(flatten)]
+    runtime: RuntimeArguments,
 }
 
 /// Candle and ONNX Runtime may not differ by more; features are of order one.
@@ -27,7 +31,7 @@ const TOLERANCE: f32 = 1e-4;
 /// How many images they are compared on.
 const IMAGES: usize = 17;
 
-pub(crate) fn run(arguments: &Arguments, library: Option<&Path>) -> Result<ExitCode> {
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let checkpoint = Checkpoint::require(&arguments.run)?;
     let model = checkpoint.model(&Device::Cpu)?;
     let config = &checkpoint.config;
@@ -35,13 +39,14 @@ pub(crate) fn run(arguments: &Arguments, library: Option<&Path>) -> Result<ExitC
     let bytes = encoder_file::encode(&model, &origin)?;
 
     let name = arguments.out.display().to_string();
-    let encoder = encoder_file::opener(library).open_bytes(&name, &bytes)?;
+    let encoder = arguments.runtime.opener().open_bytes(&name, &bytes)?;
     let (pixels, kind) = comparison_pixels(config, &config.preprocess()?)?;
     let exported: Vec<f32> = encoder.embed_pixels(IMAGES, &pixels)?.into_iter().collect();
     let difference = largest_difference(&model, &pixels, &encoder.card().preprocess, &exported)?;
-    // Also refuses a difference that is not a number.
-    if !(difference <= TOLERANCE) {
-        bail!("ONNX Runtime and Candle differ by {difference:.1e} on {IMAGES} {kind}, more than: {TOLERANCE:.0e}");
+    if difference.is_nan() || difference > TOLERANCE {
+        bail!(
+            "ONNX Runtime and Candle differ by {difference:.1e} on {IMAGES} {kind}, more than: {TOLERANCE:.0e}"
+        );
     }
     write_atomically(&arguments.out, |file| file.write_all(&bytes))?;
     eprintln!(
@@ -51,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments, library: Option<&Path>) -> Result<ExitC
         encoder.card().embedding_dim,
         bytes.len() as f64 / 1e6,
     );
-    print_path(&arguments.out);
+    output::line(arguments.out.display());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -75,17 +80,16 @@ fn made_up_image(index: usize, preprocess: &Preprocess) -> Result<Image> {
     Ok(Image::from_pixels(height, width, channels, pixels)?)
 }
 
-fn largest_difference(model: &Model, pixels: &[f32], preprocess: &Preprocess, exported: &[f32]) -> Result<f32> {
+fn largest_difference(
+    model: &Model,
+    pixels: &[f32],
+    preprocess: &Preprocess,
+    exported: &[f32],
+) -> Result<f32> {
     let shape = (IMAGES, preprocess.channels, preprocess.crop_height, preprocess.crop_width);
     let pixels = Tensor::from_slice(pixels, shape, &Device::Cpu)?;
     let expected: Vec<f32> = model.encoder().forward(&pixels)?.flatten_all()?.to_vec1()?;
     // `f32::max` would pass over a NaN.
     let larger = |largest: f32, next: f32| if next.is_nan() || next > largest { next } else { largest };
     Ok(expected.iter().zip(exported).map(|(left, right)| (left - right).abs()).fold(0., larger))
-}
-
-/// The result of the command, for scripts.
-#[allow(clippy::print_stdout)]
-fn print_path(path: &Path) {
-    println!("{}", path.display());
 }

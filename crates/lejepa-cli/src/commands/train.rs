@@ -10,7 +10,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 use lejepa_train::{Event, Override, Plan, StepMetrics, TrainConfig, pretrain};
 
-use crate::{interrupt, progress};
+use crate::{interrupt, output, progress};
 
 /// Pretrain an encoder on unlabelled images
 ///
@@ -53,7 +53,8 @@ pub(crate) struct Arguments {
 impl Arguments {
     fn config(&self) -> Result<TrainConfig> {
         let mut overrides = Vec::new();
-        let mut change = |key: &str, value: Option<toml::Value>| overrides.push(Override { key: key.into(), value });
+        let mut change =
+            |key: &str, value: Option<toml::Value>| overrides.push(Override { key: key.into(), value });
         if let Some(arch) = &self.arch {
             // A named architecture fixes its sizes; those of the recipe belong to another one.
             for size in ["image_size", "patch_size", "dim", "depth", "heads"] {
@@ -116,14 +117,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         ),
         None => eprintln!("nothing to do: all {} steps were taken before", summary.total),
     }
-    print_path(&out);
+    output::line(out.display());
     Ok(ExitCode::SUCCESS)
-}
-
-/// The result of the command, for scripts.
-#[allow(clippy::print_stdout)]
-fn print_path(path: &Path) {
-    println!("{}", path.display());
 }
 
 /// What a person sees while a run goes on.

@@ -194,8 +194,7 @@ mod tests {
 
     #[test]
     fn plain_and_gzipped_files_give_the_same_images() {
-        let plain =
-            folder(&[("train-images-idx3-ubyte", images(5)), ("train-labels-idx1-ubyte", labels(5))]);
+        let plain = folder(&[("train-images-idx3-ubyte", images(5)), ("train-labels-idx1-ubyte", labels(5))]);
         let packed = folder(&[
             ("train-images-idx3-ubyte.gz", gzip(&images(5))),
             ("train-labels-idx1-ubyte.gz", gzip(&labels(5))),

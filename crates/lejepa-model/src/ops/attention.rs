@@ -28,7 +28,11 @@ pub(crate) struct Heads {
 /// - `qkv`: `(images * tokens, 3 * dim)`: queries, keys, values, each `(heads, head_dim)`
 /// - result: `(images * tokens, dim)`
 pub(crate) fn attention(qkv: &Tensor, heads: Heads) -> Result<Tensor> {
-    if super::is_fused(qkv) { qkv.contiguous()?.apply_op1(Attention(heads)) } else { Ok(composed(qkv, heads)?.0) }
+    if super::is_fused(qkv) {
+        qkv.contiguous()?.apply_op1(Attention(heads))
+    } else {
+        Ok(composed(qkv, heads)?.0)
+    }
 }
 
 /// The same of elementary operations, with the probabilities `(images, heads, tokens, tokens)`.
@@ -77,14 +81,20 @@ impl Shapes {
         let first = part * self.dim() + head * self.head_dim;
         let stride = parts * self.dim();
         // Rows side by side are the columns of the transpose.
-        MatRef::from_column_major_slice_with_stride(&rows[first..], self.head_dim, self.tokens, stride).transpose()
+        MatRef::from_column_major_slice_with_stride(&rows[first..], self.head_dim, self.tokens, stride)
+            .transpose()
     }
 
     fn head_mut<'a>(&self, rows: &'a mut [f32], parts: usize, part: usize, head: usize) -> MatMut<'a, f32> {
         let first = part * self.dim() + head * self.head_dim;
         let stride = parts * self.dim();
-        MatMut::from_column_major_slice_with_stride_mut(&mut rows[first..], self.head_dim, self.tokens, stride)
-            .transpose_mut()
+        MatMut::from_column_major_slice_with_stride_mut(
+            &mut rows[first..],
+            self.head_dim,
+            self.tokens,
+            stride,
+        )
+        .transpose_mut()
     }
 
     fn scale(&self) -> f32 {
@@ -182,7 +192,10 @@ impl CustomOp2 for AttentionGradient {
                     let rows = probabilities.chunks_exact(shapes.tokens);
                     for (slopes, probabilities) in slopes.chunks_exact_mut(shapes.tokens).zip(rows) {
                         let mean: f32 = slopes.iter().zip(probabilities).map(|(slope, p)| slope * p).sum();
-                        slopes.iter_mut().zip(probabilities).for_each(|(slope, p)| *slope = p * (*slope - mean));
+                        slopes
+                            .iter_mut()
+                            .zip(probabilities)
+                            .for_each(|(slope, p)| *slope = p * (*slope - mean));
                     }
                     let slopes = shapes.square(slopes);
                     product(shapes.head_mut(result, 3, 0, head), slopes, key, shapes.scale());

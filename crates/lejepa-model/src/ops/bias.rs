@@ -82,7 +82,8 @@ mod tests {
     #[test]
     fn the_fused_form_agrees_with_the_composed_one() {
         let gradients = |dtype: DType| -> Vec<Vec<f64>> {
-            let values = |count: usize| (0..count).map(|i| (i * 37 % 101) as f64 / 50. - 1.).collect::<Vec<_>>();
+            let values =
+                |count: usize| (0..count).map(|i| (i * 37 % 101) as f64 / 50. - 1.).collect::<Vec<_>>();
             let tensor = |count, shape: &[usize]| {
                 Tensor::from_vec(values(count), shape, &Device::Cpu).unwrap().to_dtype(dtype).unwrap()
             };
@@ -94,7 +95,9 @@ mod tests {
                 .map(|tensor| tensor.to_dtype(DType::F64).unwrap().flatten_all().unwrap().to_vec1().unwrap())
                 .to_vec()
         };
-        for (fused, composed) in gradients(DType::F32).iter().flatten().zip(gradients(DType::F64).iter().flatten()) {
+        for (fused, composed) in
+            gradients(DType::F32).iter().flatten().zip(gradients(DType::F64).iter().flatten())
+        {
             assert!((fused - composed).abs() < 1e-4, "{fused} {composed}");
         }
     }

@@ -69,10 +69,11 @@ impl CustomOp2 for GeluGradient {
 /// Distribution function and density of the standard normal, both from one exponential
 /// (Abramowitz and Stegun 7.1.26, error below 2e-7). Free of branches, so that it is vectorised.
 fn normal(x: f32) -> (f32, f32) {
-    const INVERSE_SQRT_TAU: f32 = 0.398_942_28;
+    const INVERSE_SQRT_TAU: f32 = 0.398_942_3;
     let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
     let t = 1. / (1. + 0.327_591_1 * z);
-    let polynomial = ((((1.061_405_4 * t - 1.453_152_1) * t + 1.421_413_8) * t - 0.284_496_72) * t + 0.254_829_6) * t;
+    let polynomial =
+        ((((1.061_405_4 * t - 1.453_152_1) * t + 1.421_413_8) * t - 0.284_496_72) * t + 0.254_829_6) * t;
     let exponential = exp_of_negative(-0.5 * x * x);
     let tail = 0.5 * polynomial * exponential; // 1 - F(|x|)
     (if x < 0. { tail } else { 1. - tail }, INVERSE_SQRT_TAU * exponential)

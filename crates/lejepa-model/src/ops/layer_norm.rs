@@ -192,7 +192,8 @@ mod tests {
     }
 
     fn all_gradients(dtype: DType, rows: usize, dim: usize) -> Vec<Tensor> {
-        let variable = |shape: &[usize], seed| Var::from_tensor(&random(shape, seed).to_dtype(dtype).unwrap()).unwrap();
+        let variable =
+            |shape: &[usize], seed| Var::from_tensor(&random(shape, seed).to_dtype(dtype).unwrap()).unwrap();
         let (xs, weight, bias) = (variable(&[rows, dim], 1), variable(&[dim], 2), variable(&[dim], 3));
         let target = random(&[rows, dim], 4).to_dtype(dtype).unwrap();
         let ys = layer_norm(&xs, &weight, &bias, 1e-6).unwrap();
@@ -209,7 +210,10 @@ mod tests {
             for (index, (fused, composed)) in fused.iter().zip(&composed).enumerate() {
                 let difference = (fused.to_dtype(DType::F64).unwrap() - composed).unwrap().abs().unwrap();
                 let worst: f64 = difference.flatten_all().unwrap().max(0).unwrap().to_scalar().unwrap();
-                assert!(worst < TOLERANCE * (1. + rows as f64 / 100.), "{rows}x{dim}, tensor {index}: {worst:e}");
+                assert!(
+                    worst < TOLERANCE * (1. + rows as f64 / 100.),
+                    "{rows}x{dim}, tensor {index}: {worst:e}"
+                );
             }
         }
     }
