@@ -38,7 +38,7 @@ if [ -n "${CARGO_TARGET_DIR:-}" ] && [ -z "${ORT_DYLIB_PATH:-}" ]; then
     ORT_DYLIB_PATH=$(echo "$PWD"/.lejepa/onnxruntime/libonnxruntime.so.*)
     export ORT_DYLIB_PATH
 fi
-stage build cargo build --release --locked -p lejepa-cli
+stage build cargo build --release --locked --workspace
 rm -rf "$out"
 mkdir -p "$out"
 stage train "$lejepa" train --config models/fashion-mnist-vit/train.toml --out "$out/run"

@@ -6,7 +6,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// A bar over `total` units that are called `unit`.
 pub(crate) fn bar(total: u64, unit: &str) -> ProgressBar {
-    let template = format!("{{bar:28}} {{pos}}/{{len}} {unit}  {{msg}}  {{eta}} left");
+    // The message comes last: it is cut off where the terminal ends.
+    let template = format!("{{bar:20}} {{pos}}/{{len}} {unit}  {{eta}} left  {{wide_msg}}");
     let bar = ProgressBar::new(total);
     if let Ok(style) = ProgressStyle::with_template(&template) {
         bar.set_style(style.progress_chars("━╸─"));

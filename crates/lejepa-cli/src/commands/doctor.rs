@@ -49,31 +49,29 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 fn findings(library: Option<&Path>) -> Vec<Finding> {
-    let onnxruntime = lejepa_embed::runtime::load(library)
-        .map(|info| {
-            let providers = info.providers.join(", ");
-            format!(
-                "{}, {}\n{:<14} execution providers: {providers}",
-                info.version,
-                info.library.display(),
-                ""
-            )
-        })
-        .map_err(|error| error.to_string());
-    let hdf5 = lejepa_data::hdf5_version().ok_or_else(|| "this program was built without it".to_string());
+    let always = |name, found: String| Finding { name, found: Ok(found), remedy: "" };
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
-    vec![
-        Finding { name: "lejepa", found: Ok(env!("CARGO_PKG_VERSION").into()), remedy: "" },
-        Finding { name: "ONNX Runtime", found: onnxruntime, remedy: "make setup" },
-        Finding {
-            name: "HDF5",
-            found: hdf5,
-            remedy: "sudo apt-get install libhdf5-dev && cargo build --release --features hdf5",
-        },
-        Finding { name: "device", found: Ok("cpu".into()), remedy: "" },
-        Finding { name: "threads", found: Ok(threads.to_string()), remedy: "" },
-        Finding { name: "SIMD", found: Ok(simd_level().into()), remedy: "" },
-    ]
+    let mut findings = vec![always("lejepa", env!("CARGO_PKG_VERSION").into())];
+    match lejepa_embed::runtime::load(library) {
+        Ok(info) => {
+            findings.push(always("ONNX Runtime", format!("{}, {}", info.version, info.library.display())));
+            findings.push(always("providers", info.providers.join(", ")));
+        }
+        Err(error) => findings.push(Finding {
+            name: "ONNX Runtime",
+            found: Err(error.to_string()),
+            remedy: "make setup",
+        }),
+    }
+    findings.push(Finding {
+        name: "HDF5",
+        found: lejepa_data::hdf5_version().ok_or_else(|| "this program was built without it".into()),
+        remedy: "sudo apt-get install libhdf5-dev && cargo build --release --features hdf5",
+    });
+    findings.push(always("device", "cpu".into()));
+    findings.push(always("threads", threads.to_string()));
+    findings.push(always("SIMD", simd_level().into()));
+    findings
 }
 
 /// The widest vector unit that matrix products use.
