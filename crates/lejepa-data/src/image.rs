@@ -4,7 +4,6 @@ use std::io::{BufRead, Cursor, Seek};
 use std::path::Path;
 
 use ::image::{DynamicImage, ImageDecoder, ImageError, ImageReader};
-use fast_image_resize as resize;
 
 use crate::{Error, Result};
 
@@ -30,22 +29,18 @@ pub struct CropBox {
     pub width: usize,
 }
 
-/// A rectangle of an image in fractions of pixels.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct FractionalBox {
-    pub(crate) top: f64,
-    pub(crate) left: f64,
-    pub(crate) height: f64,
-    pub(crate) width: f64,
-}
-
 impl Image {
     /// Larger images are refused before they are decoded.
     pub const PIXEL_LIMIT: usize = 1 << 27;
 
+    pub(crate) fn check_size(height: usize, width: usize) -> Result<()> {
+        let fits = height.checked_mul(width).is_some_and(|pixels| (1..=Self::PIXEL_LIMIT).contains(&pixels));
+        if fits { Ok(()) } else { Err(Error::ImageSize { height, width, limit: Self::PIXEL_LIMIT }) }
+    }
+
     /// From `height * width * channels` interleaved values.
     pub fn from_pixels(height: usize, width: usize, channels: usize, pixels: Vec<u8>) -> Result<Self> {
-        check_size(height, width)?;
+        Self::check_size(height, width)?;
         if channels != 1 && channels != 3 {
             return Err(Error::Setting {
                 field: "channels",
@@ -66,7 +61,7 @@ impl Image {
             std::io::ErrorKind::NotFound => Error::NotFound { path: path.into() },
             _ => Error::Io { action: "read", path: path.into(), source },
         })?;
-        decode(std::io::BufReader::new(file)).map_err(|failure| match failure {
+        decode(&mut std::io::BufReader::new(file)).map_err(|failure| match failure {
             DecodeFailure::Image(source) => Error::Decode { path: path.into(), source },
             DecodeFailure::Size(error) => error,
         })
@@ -74,7 +69,7 @@ impl Image {
 
     /// Decodes an image file that is in memory.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        decode(Cursor::new(bytes)).map_err(|failure| match failure {
+        decode(&mut Cursor::new(bytes)).map_err(|failure| match failure {
             DecodeFailure::Image(source) => Error::DecodeBytes(source),
             DecodeFailure::Size(error) => error,
         })
@@ -114,29 +109,6 @@ impl Image {
         Self { channels, pixels, ..self }
     }
 
-    /// Cuts a rectangle out and resizes it, antialiased; pixels outside the rectangle play no part.
-    pub fn resized_crop(&self, crop: CropBox, height: usize, width: usize) -> Result<Self> {
-        let source = self.view()?;
-        let [top, left, rows, columns] = [crop.top, crop.left, crop.height, crop.width].map(|n| n as u32);
-        let cropped = resize::images::CroppedImage::new(&source, left, top, columns, rows)
-            .map_err(|error| Error::Resize(error.to_string()))?;
-        let options = resize::ResizeOptions::new()
-            .resize_alg(resize::ResizeAlg::Convolution(resize::FilterType::Bilinear));
-        self.resize_from(&cropped, height, width, &options)
-    }
-
-    /// Resizes a fractional rectangle (bicubic, antialiased) as if the whole image were resized and
-    /// then cropped: pixels around the rectangle take part in the filter.
-    pub(crate) fn resized_part(&self, part: FractionalBox, height: usize, width: usize) -> Result<Self> {
-        let options = resize::ResizeOptions::new()
-            .resize_alg(resize::ResizeAlg::Convolution(resize::FilterType::CatmullRom));
-        // Columns first, as Pillow does: values are cut to 8 bits in between.
-        let columns = options.crop(part.left, 0., part.width, self.height as f64);
-        let narrowed = self.resize_from(&self.view()?, self.height, width, &columns)?;
-        let rows = options.crop(0., part.top, width as f64, part.height);
-        narrowed.resize_from(&narrowed.view()?, height, width, &rows)
-    }
-
     /// Mirrors left and right.
     pub fn flip_horizontally(&mut self) {
         let channels = self.channels;
@@ -149,42 +121,12 @@ impl Image {
             }
         }
     }
-
-    fn view(&self) -> Result<resize::images::ImageRef<'_>> {
-        let (width, height) = (self.width as u32, self.height as u32);
-        resize::images::ImageRef::new(width, height, &self.pixels, self.pixel_type())
-            .map_err(|error| Error::Resize(error.to_string()))
-    }
-
-    fn resize_from(
-        &self,
-        source: &impl resize::IntoImageView,
-        height: usize,
-        width: usize,
-        options: &resize::ResizeOptions,
-    ) -> Result<Self> {
-        check_size(height, width)?;
-        let mut target = resize::images::Image::new(width as u32, height as u32, self.pixel_type());
-        resize::Resizer::new()
-            .resize(source, &mut target, options)
-            .map_err(|error| Error::Resize(error.to_string()))?;
-        Ok(Self { height, width, channels: self.channels, pixels: target.into_vec() })
-    }
-
-    fn pixel_type(&self) -> resize::PixelType {
-        if self.channels == 1 { resize::PixelType::U8 } else { resize::PixelType::U8x3 }
-    }
 }
 
 /// ITU-R 601 luma as Pillow rounds it.
 pub(crate) fn luma(rgb: &[u8]) -> u8 {
     let [red, green, blue] = [rgb[0], rgb[1], rgb[2]].map(u32::from);
     ((red * 19595 + green * 38470 + blue * 7471 + 0x8000) >> 16) as u8
-}
-
-fn check_size(height: usize, width: usize) -> Result<()> {
-    let fits = height.checked_mul(width).is_some_and(|pixels| (1..=Image::PIXEL_LIMIT).contains(&pixels));
-    if fits { Ok(()) } else { Err(Error::ImageSize { height, width, limit: Image::PIXEL_LIMIT }) }
 }
 
 enum DecodeFailure {
@@ -198,11 +140,16 @@ impl From<ImageError> for DecodeFailure {
     }
 }
 
-fn decode(reader: impl BufRead + Seek) -> std::result::Result<Image, DecodeFailure> {
+/// A file or bytes in memory; behind a pointer, so that all decoders are compiled once.
+trait Encoded: BufRead + Seek {}
+
+impl<R: BufRead + Seek> Encoded for R {}
+
+fn decode(reader: &mut dyn Encoded) -> std::result::Result<Image, DecodeFailure> {
     let reader = ImageReader::new(reader).with_guessed_format().map_err(ImageError::IoError)?;
     let mut decoder = reader.into_decoder()?;
     let (width, height) = decoder.dimensions();
-    check_size(height as usize, width as usize).map_err(DecodeFailure::Size)?;
+    Image::check_size(height as usize, width as usize).map_err(DecodeFailure::Size)?;
     let orientation = decoder.orientation()?;
     let mut decoded = DynamicImage::from_decoder(decoder)?;
     decoded.apply_orientation(orientation);

@@ -27,6 +27,7 @@ mod image;
 mod jitter;
 mod preprocess;
 mod random;
+mod resize;
 mod sampler;
 mod views;
 

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::image::FractionalBox;
+use crate::resize::FractionalBox;
 use crate::{Error, Image, Result};
 
 /// A description of the transform, as it is stored in an exported encoder.
