@@ -1,5 +1,6 @@
 //! Files that are there whole or not at all.
 
+use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
@@ -17,24 +18,26 @@ pub fn write_atomically(
         _ => Path::new("."),
     };
     std::fs::create_dir_all(folder).map_err(failed)?;
-    let mut file = tempfile::Builder::new()
-        .prefix(".writing-")
-        .permissions(default_permissions())
-        .tempfile_in(folder)
-        .map_err(failed)?;
-    let mut buffered = BufWriter::new(file.as_file_mut());
-    write(&mut buffered).and_then(|()| buffered.flush()).map_err(failed)?;
-    drop(buffered);
-    file.as_file().sync_all().map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
+    // Always the same name for the same file: what a killed process leaves is written over next time.
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = folder.join(format!(".{name}.writing"));
+    let written = write_and_sync(&temporary, write).and_then(|()| std::fs::rename(&temporary, path));
+    if written.is_err() {
+        // The first failure is the one to report.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written.map_err(failed)?;
     // The rename itself must survive a power cut.
-    std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)
 }
 
-/// Temporary files are private by default; a result is for everybody the umask lets in.
-fn default_permissions() -> std::fs::Permissions {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::Permissions::from_mode(0o666)
+fn write_and_sync(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    let mut buffered = BufWriter::new(File::create(path)?);
+    write(&mut buffered)?;
+    buffered.into_inner()?.sync_all()
 }
 
 #[cfg(test)]
@@ -53,5 +56,16 @@ mod tests {
         assert!(failure.unwrap_err().to_string().contains("result.json"));
         assert_eq!(std::fs::read(&path).unwrap(), b"old");
         assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("result.json");
+        std::fs::write(folder.path().join(".result.json.writing"), b"a much longer half of something")
+            .unwrap();
+        write_atomically(&path, |file| file.write_all(b"new")).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

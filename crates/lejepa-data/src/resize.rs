@@ -40,13 +40,14 @@ impl Image {
 
     fn resize(&self, crop: CropBox, options: &ResizeOptions, height: usize, width: usize) -> Result<Self> {
         Self::check_size(height, width)?;
-        let mut pixels = vec![0; height * width * self.channels()];
+        let black = vec![0; height * width * self.channels()];
+        let mut target = Self::from_pixels(height, width, self.channels(), black)?;
         let resized = match self.channels() {
-            1 => resize_pixels::<U8>(self, crop, options, (&mut pixels, height, width)),
-            _ => resize_pixels::<U8x3>(self, crop, options, (&mut pixels, height, width)),
+            1 => resize_pixels::<U8>(self, crop, options, &mut target),
+            _ => resize_pixels::<U8x3>(self, crop, options, &mut target),
         };
         resized.map_err(Error::Resize)?;
-        Self::from_pixels(height, width, self.channels(), pixels)
+        Ok(target)
     }
 }
 
@@ -55,7 +56,7 @@ fn resize_pixels<P: PixelTrait>(
     source: &Image,
     crop: CropBox,
     options: &ResizeOptions,
-    (pixels, height, width): (&mut [u8], usize, usize),
+    target: &mut Image,
 ) -> std::result::Result<(), String> {
     let whole =
         TypedImageRef::<P>::from_buffer(source.width() as u32, source.height() as u32, source.pixels())
@@ -63,7 +64,8 @@ fn resize_pixels<P: PixelTrait>(
     let [top, left, rows, columns] = [crop.top, crop.left, crop.height, crop.width].map(|n| n as u32);
     let cropped =
         TypedCroppedImage::new(whole, left, top, columns, rows).map_err(|error| error.to_string())?;
-    let mut target = TypedImage::<P>::from_buffer(width as u32, height as u32, pixels)
+    let (height, width) = (target.height() as u32, target.width() as u32);
+    let mut target = TypedImage::<P>::from_buffer(width, height, target.pixels_mut())
         .map_err(|error| error.to_string())?;
     Resizer::new().resize_typed(&cropped, &mut target, options).map_err(|error| error.to_string())
 }

@@ -34,6 +34,19 @@ pub struct Candidate<'a> {
     pub source: FeatureSource<'a>,
 }
 
+/// What is to be scored with what.
+#[derive(Clone, Copy)]
+pub struct Evaluation<'a> {
+    /// The probes.
+    pub suite: &'a Suite,
+    /// The images.
+    pub data: &'a EvaluationData,
+    /// The rows of the table.
+    pub candidates: &'a [Candidate<'a>],
+    /// The command line, for the report.
+    pub command: &'a str,
+}
+
 /// What an evaluation tells its caller.
 #[derive(Debug)]
 pub enum Event<'a> {
@@ -99,62 +112,61 @@ impl SplitData {
 
     fn features(&self, source: FeatureSource<'_>, observe: &mut dyn FnMut(Event<'_>)) -> Result<Features> {
         let mut progress = |done| observe(Event::Extracted(done));
-        extract(&*self.dataset, &self.indices, self.labels.clone(), source, &mut progress)
+        let values = extract(&*self.dataset, &self.indices, source, &mut progress)?;
+        Features::new(values, self.labels.clone())
     }
 }
 
-/// Scores every candidate with every probe. `observe` sees the report after each.
-pub fn evaluate(
-    (suite_name, suite): (&str, &Suite),
-    data: &EvaluationData,
-    candidates: &[Candidate<'_>],
-    command: &str,
-    observe: &mut dyn FnMut(Event<'_>),
-) -> Result<Report> {
-    let mut report = Report {
-        format: Report::FORMAT,
-        suite: suite_name.into(),
-        command: command.into(),
-        data: data.info(),
-        seed: suite.seed,
-        features: Vec::new(),
-    };
-    for candidate in candidates {
-        let images = data.train.indices.len() + data.test.indices.len();
-        observe(Event::Extracting { name: candidate.name, images });
-        let clock = Instant::now();
-        let train = data.train.features(candidate.source, observe)?;
-        let test = data.test.features(candidate.source, observe)?;
-        report.features.push(FeatureScores {
-            name: candidate.name.into(),
-            dim: candidate.source.dim(),
-            seconds: clock.elapsed().as_secs_f64(),
-            scores: Vec::new(),
-        });
-        for probe in &suite.probe {
-            let score = score(probe, &train, &test, data.classes, suite.seed)?;
-            if let Some(features) = report.features.last_mut() {
-                features.scores.push(score);
+impl Evaluation<'_> {
+    /// Scores every candidate with every probe. `observe` sees the report after each.
+    pub fn run(&self, observe: &mut dyn FnMut(Event<'_>)) -> Result<Report> {
+        let Self { suite, data, candidates, command } = *self;
+        let mut report = Report {
+            format: Report::FORMAT,
+            suite: suite.name.clone(),
+            command: command.into(),
+            data: data.info(),
+            seed: suite.seed,
+            features: Vec::new(),
+        };
+        for candidate in candidates {
+            let images = data.train.indices.len() + data.test.indices.len();
+            observe(Event::Extracting { name: candidate.name, images });
+            let clock = Instant::now();
+            let train = data.train.features(candidate.source, observe)?;
+            let test = data.test.features(candidate.source, observe)?;
+            report.features.push(FeatureScores {
+                name: candidate.name.into(),
+                dim: candidate.source.dim(),
+                seconds: clock.elapsed().as_secs_f64(),
+                scores: Vec::new(),
+            });
+            for probe in &suite.probe {
+                let score = self.score(probe, &train, &test)?;
+                if let Some(features) = report.features.last_mut() {
+                    features.scores.push(score);
+                }
+                observe(Event::Scored(&report));
             }
-            observe(Event::Scored(&report));
         }
+        Ok(report)
     }
-    Ok(report)
-}
 
-fn score(probe: &Probe, train: &Features, test: &Features, classes: usize, seed: u64) -> Result<Score> {
-    let clock = Instant::now();
-    let (predicted, protocol) = match probe {
-        Probe::Knn(knn) => (knn.predict(train, &test.values, classes), probe.protocol()),
-        Probe::Ridge(ridge) => {
-            let (solution, lambda) = ridge.fit(train, classes, seed)?;
-            (solution.predict(&test.values), format!("{}:lambda{lambda}", probe.protocol()))
-        }
-    };
-    Ok(Score {
-        title: probe.title(),
-        protocol,
-        accuracy: accuracy(&predicted, &test.labels),
-        seconds: clock.elapsed().as_secs_f64(),
-    })
+    fn score(&self, probe: &Probe, train: &Features, test: &Features) -> Result<Score> {
+        let classes = self.data.classes;
+        let clock = Instant::now();
+        let (predicted, protocol) = match probe {
+            Probe::Knn(knn) => (knn.predict(train, &test.values, classes), probe.protocol()),
+            Probe::Ridge(ridge) => {
+                let (solution, lambda) = ridge.fit(train, classes, self.suite.seed)?;
+                (solution.predict(&test.values), format!("{}:lambda{lambda}", probe.protocol()))
+            }
+        };
+        Ok(Score {
+            title: probe.title(),
+            protocol,
+            accuracy: accuracy(&predicted, &test.labels),
+            seconds: clock.elapsed().as_secs_f64(),
+        })
+    }
 }

@@ -59,15 +59,16 @@ impl FeatureSource<'_> {
 /// Images per inference.
 const BATCH: usize = 128;
 
-/// Features of the images at `indices`, in that order. `labels` holds one class per index;
-/// `progress` is told how many images are done.
+/// Features of the images at `indices`, in that order. `progress` is told how many more are done.
+///
+/// # Shapes
+/// - result: `(images, dim)`
 pub fn extract(
     dataset: &dyn Dataset,
     indices: &[usize],
-    labels: Vec<usize>,
     source: FeatureSource<'_>,
     progress: &mut dyn FnMut(usize),
-) -> Result<Features> {
+) -> Result<Array2<f32>> {
     let preprocess = source.preprocess();
     let pixel_count = preprocess.pixel_count();
     let mut values = Vec::with_capacity(indices.len() * source.dim());
@@ -82,9 +83,7 @@ pub fn extract(
         }
         progress(chunk.len());
     }
-    let shape = (indices.len(), source.dim());
-    let count = values.len();
-    let values = Array2::from_shape_vec(shape, values)
-        .map_err(|_| Error::Mismatch { features: count / source.dim().max(1), labels: indices.len() })?;
-    Features::new(values, labels)
+    let found = values.len() / source.dim().max(1);
+    Array2::from_shape_vec((indices.len(), source.dim()), values)
+        .map_err(|_| Error::Mismatch { features: found, labels: indices.len() })
 }

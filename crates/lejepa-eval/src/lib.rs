@@ -24,7 +24,7 @@ mod ridge;
 mod suite;
 
 pub use error::{Error, Result};
-pub use evaluate::{Candidate, EvaluationData, Event, evaluate};
+pub use evaluate::{Candidate, Evaluation, EvaluationData, Event};
 pub use features::{FeatureSource, Features, extract};
 pub use knn::Knn;
 pub use markdown::{to_markdown, to_table};

@@ -10,6 +10,9 @@ use crate::{Error, Knn, Result, Ridge};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
+    /// What it was asked for by.
+    #[serde(skip)]
+    pub name: String,
     /// Draws the training images, if they are limited, and what probes hold out.
     #[serde(default)]
     pub seed: u64,
@@ -72,7 +75,8 @@ impl Suite {
 
     fn parse(name: &str, text: &str) -> Result<Self> {
         let invalid = |problem: String| Error::Suite { name: name.into(), problem };
-        let suite: Self = toml::from_str(text).map_err(|error| invalid(error.to_string()))?;
+        let mut suite: Self = toml::from_str(text).map_err(|error| invalid(error.to_string()))?;
+        suite.name = name.into();
         suite.check().map_err(invalid)?;
         Ok(suite)
     }

@@ -29,6 +29,21 @@ pub struct Checkpoint {
     path: PathBuf,
 }
 
+/// A state of a run that is to be saved.
+#[derive(Debug, Clone, Copy)]
+pub struct Snapshot<'a> {
+    /// Steps that were taken.
+    pub step: u64,
+    /// The configuration of the run.
+    pub config: &'a TrainConfig,
+    /// Fingerprint of the training data.
+    pub data_fingerprint: &'a str,
+    /// The weights.
+    pub model: &'a Model,
+    /// The optimiser with its state.
+    pub optimizer: &'a AdamW,
+}
+
 #[derive(Serialize, Deserialize)]
 struct Header {
     format: u32,
@@ -42,15 +57,10 @@ const HEADER_KEY: &str = "lejepa";
 /// Older checkpoints are removed.
 const KEEP: usize = 2;
 
-impl Checkpoint {
+impl Snapshot<'_> {
     /// Writes a checkpoint into a run folder and removes all but the newest few.
-    pub fn save(
-        run: &Path,
-        step: u64,
-        config: &TrainConfig,
-        data_fingerprint: &str,
-        (model, optimizer): (&Model, &AdamW),
-    ) -> Result<()> {
+    pub fn save(&self, run: &Path) -> Result<()> {
+        let Self { step, config, data_fingerprint, model, optimizer } = *self;
         let mut tensors: Vec<(String, &Tensor)> = Vec::new();
         let parts = [("encoder", model.encoder_parameters()), ("projector", model.projector_parameters())];
         for (part, parameters) in parts {
@@ -78,7 +88,9 @@ impl Checkpoint {
         }
         Ok(())
     }
+}
 
+impl Checkpoint {
     /// The newest checkpoint of a run folder, or nothing if there is none yet.
     pub fn latest(run: &Path) -> Result<Option<Self>> {
         list(run)?.pop().map(|path| Self::read(&path)).transpose()

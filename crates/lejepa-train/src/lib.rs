@@ -37,7 +37,7 @@ mod schedule;
 
 pub use adamw::{AdamW, AdamWConfig};
 pub use audit::audit_gradients;
-pub use checkpoint::Checkpoint;
+pub use checkpoint::{Checkpoint, Snapshot};
 pub use config::{DataConfig, LoopConfig, Override, PreprocessConfig, TrainConfig};
 pub use error::{Error, Result};
 pub use metrics::{MetricsLog, StepMetrics};

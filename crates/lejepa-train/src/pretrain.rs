@@ -8,7 +8,9 @@ use std::time::Instant;
 use candle_core::{DType, Device, Tensor};
 use lejepa_data::{BatchSource, BatchStream, Split, write_atomically};
 
-use crate::{AdamW, Checkpoint, Error, MetricsLog, Model, Result, StepMetrics, TrainConfig, audit_gradients};
+use crate::{
+    AdamW, Checkpoint, Error, MetricsLog, Model, Result, Snapshot, StepMetrics, TrainConfig, audit_gradients,
+};
 
 /// What a run tells its caller.
 #[derive(Debug)]
@@ -72,8 +74,8 @@ pub fn pretrain(
         }
         None => (0, Model::new(config, &device)?, AdamW::new(&config.optimizer)),
     };
-    let save = |step, model: &Model, optimizer: &AdamW| {
-        Checkpoint::save(run, step, config, &fingerprint, (model, optimizer))
+    let save = |step, optimizer: &AdamW| {
+        Snapshot { step, config, data_fingerprint: &fingerprint, model: &model, optimizer }.save(run)
     };
     write_config(config, run)?;
     let mut log = MetricsLog::open(&run.join("metrics.jsonl"), start)?;
@@ -87,7 +89,16 @@ pub fn pretrain(
         if keep_going.is_break() {
             break;
         }
-        let batch = batch?;
+        let batch = match batch {
+            Ok(batch) => batch,
+            Err(error) => {
+                // One unreadable image must not cost the steps since the last checkpoint.
+                if taken > start {
+                    save(taken, &optimizer)?;
+                }
+                return Err(error.into());
+            }
+        };
         let step = batch.step;
         let lr = schedule.at(step);
         let terms = model.loss(&batch, &loss)?;
@@ -117,11 +128,11 @@ pub fn pretrain(
         log.append(&metrics)?;
         keep_going = observe(Event::Step(&metrics));
         if taken.is_multiple_of(config.train.checkpoint_every) && taken < total {
-            save(taken, &model, &optimizer)?;
+            save(taken, &optimizer)?;
         }
     }
     if taken > start {
-        save(taken, &model, &optimizer)?;
+        save(taken, &optimizer)?;
     }
     Ok(Summary { step: taken, total })
 }

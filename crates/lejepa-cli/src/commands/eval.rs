@@ -11,7 +11,7 @@ use indicatif::ProgressBar;
 use lejepa_data::write_atomically;
 use lejepa_embed::{Encoder, EncoderCard};
 use lejepa_eval::{
-    Candidate, EvaluationData, Event, FeatureSource, Report, Suite, evaluate, to_markdown, to_table,
+    Candidate, Evaluation, EvaluationData, Event, FeatureSource, Report, Suite, to_markdown, to_table,
 };
 use lejepa_train::{Model, TrainConfig};
 
@@ -68,21 +68,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let command = std::env::args().collect::<Vec<_>>().join(" ");
     let mut bar: Option<ProgressBar> = None;
     let mut written = Ok(());
-    let report =
-        evaluate((&arguments.suite, &suite), &data, &candidates, &command, &mut |event| match event {
-            Event::Extracting { name, images } => {
-                let next = progress::bar(images as u64, "images");
-                next.set_message(name.to_string());
-                bar = Some(next);
+    let evaluation = Evaluation { suite: &suite, data: &data, candidates: &candidates, command: &command };
+    let report = evaluation.run(&mut |event| match event {
+        Event::Extracting { name, images } => {
+            let next = progress::bar(images as u64, "images");
+            next.set_message(name.to_string());
+            bar = Some(next);
+        }
+        Event::Extracted(images) => bar.iter().for_each(|bar| bar.inc(images as u64)),
+        Event::Scored(report) => {
+            bar.iter().for_each(ProgressBar::finish_and_clear);
+            if written.is_ok() {
+                written = write(report, &out);
             }
-            Event::Extracted(images) => bar.iter().for_each(|bar| bar.inc(images as u64)),
-            Event::Scored(report) => {
-                bar.iter().for_each(ProgressBar::finish_and_clear);
-                if written.is_ok() {
-                    written = write(report, &out);
-                }
-            }
-        })?;
+        }
+    })?;
     written?;
     eprintln!("evaluated in {}, written to {}", progress::duration(clock.elapsed()), out.display());
     output::line(to_table(&report).trim_end());
