@@ -93,15 +93,9 @@ impl Preprocess {
     pub fn resized(&self, image: &Image) -> Result<Image> {
         let (height, width) = (image.height(), image.width());
         let (resized_height, resized_width) = self.resized_size(height, width);
-        let start = |resized: usize, crop: usize| ((resized - crop) as f64 / 2.).round_ties_even();
-        let row_scale = height as f64 / resized_height as f64;
-        let column_scale = width as f64 / resized_width as f64;
-        let part = FractionalBox {
-            top: start(resized_height, self.crop_height) * row_scale,
-            left: start(resized_width, self.crop_width) * column_scale,
-            height: self.crop_height as f64 * row_scale,
-            width: self.crop_width as f64 * column_scale,
-        };
+        let (top, rows) = source_part(height, resized_height, self.crop_height);
+        let (left, columns) = source_part(width, resized_width, self.crop_width);
+        let part = FractionalBox { top, left, height: rows, width: columns };
         Ok(image.resized_part(part, self.crop_height, self.crop_width)?.with_channels(self.channels))
     }
 
@@ -136,6 +130,14 @@ impl Preprocess {
     }
 }
 
+/// Along one axis: where the centre crop of the resized image starts in the source, and how long it is.
+fn source_part(source: usize, resized: usize, crop: usize) -> (f64, f64) {
+    let scaled = |length: f64| length * source as f64 / resized as f64;
+    let start = scaled(((resized - crop) as f64 / 2.).round_ties_even());
+    // Rounding errors must not reach beyond the image.
+    (start, scaled(crop as f64).min(source as f64 - start))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,6 +160,17 @@ mod tests {
             let image = Image::from_pixels(height, width, 1, vec![9; height * width]).unwrap();
             let pixels = Preprocess::new(256, (224, 200), 1).apply(&image).unwrap();
             assert_eq!(pixels.len(), 224 * 200);
+        }
+    }
+
+    #[test]
+    fn images_of_every_size_are_resized() {
+        for side in 1..700 {
+            let image = Image::from_pixels(side, 3 + side / 2, 1, vec![200; side * (3 + side / 2)]).unwrap();
+            for (resize, crop) in [(28, (28, 28)), (51, (33, 47))] {
+                let resized = Preprocess::new(resize, crop, 1).resized(&image).unwrap();
+                assert!(resized.pixels().iter().all(|&value| value == 200), "{side}");
+            }
         }
     }
 
