@@ -58,6 +58,7 @@ fn training_export_and_evaluation_fit_together() {
     assert_eq!(protocols[0], "knn:k20:T0.07:cls:l2");
     assert!(protocols[1].starts_with("ridge:holdout0.1:cls:lambda"), "{protocols:?}");
     assert_eq!(report.features[2].dim, 256);
+    assert_eq!(report.features[2].scores[0].protocol, "knn:k20:T0.07:pixels:l2");
     // Stripes are easy; a table of constants or of mixed-up labels would not pass.
     assert!(report.features[0].scores[1].accuracy > 0.9, "{:?}", report.features[0]);
     assert!(std::fs::read_to_string(path.join("out/encoder-quick/report.md")).unwrap().contains(&table));

@@ -142,7 +142,8 @@ impl Evaluation<'_> {
                 scores: Vec::new(),
             });
             for probe in &suite.probe {
-                let score = self.score(probe, &train, &test)?;
+                let protocol = probe.protocol(candidate.source.tag());
+                let score = self.score(probe, protocol, &train, &test)?;
                 if let Some(features) = report.features.last_mut() {
                     features.scores.push(score);
                 }
@@ -152,14 +153,14 @@ impl Evaluation<'_> {
         Ok(report)
     }
 
-    fn score(&self, probe: &Probe, train: &Features, test: &Features) -> Result<Score> {
+    fn score(&self, probe: &Probe, protocol: String, train: &Features, test: &Features) -> Result<Score> {
         let classes = self.data.classes;
         let clock = Instant::now();
         let (predicted, protocol) = match probe {
-            Probe::Knn(knn) => (knn.predict(train, &test.values, classes), probe.protocol()),
+            Probe::Knn(knn) => (knn.predict(train, &test.values, classes), protocol),
             Probe::Ridge(ridge) => {
                 let (solution, lambda) = ridge.fit(train, classes, self.suite.seed)?;
-                (solution.predict(&test.values), format!("{}:lambda{lambda}", probe.protocol()))
+                (solution.predict(&test.values), format!("{protocol}:lambda{lambda}"))
             }
         };
         Ok(Score {

@@ -47,6 +47,14 @@ impl FeatureSource<'_> {
         }
     }
 
+    /// The kind of features in a protocol string.
+    pub fn tag(&self) -> &'static str {
+        match self {
+            Self::Encoder(_) => "cls",
+            Self::Pixels(_) => "pixels",
+        }
+    }
+
     /// Length of a feature.
     pub fn dim(&self) -> usize {
         match self {

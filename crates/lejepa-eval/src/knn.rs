@@ -23,9 +23,9 @@ pub struct Knn {
 const QUERIES: usize = 512;
 
 impl Knn {
-    /// `knn:k20:T0.07:cls:l2`
-    pub fn protocol(&self) -> String {
-        format!("knn:k{}:T{}:cls:l2", self.k, self.temperature)
+    /// `knn:k20:T0.07:cls:l2`, with the kind of features
+    pub fn protocol(&self, features: &str) -> String {
+        format!("knn:k{}:T{}:{features}:l2", self.k, self.temperature)
     }
 
     /// The class with the most votes for every query.

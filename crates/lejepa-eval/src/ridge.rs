@@ -36,9 +36,9 @@ pub struct RidgeSolution {
 }
 
 impl Ridge {
-    /// `ridge:holdout0.1:cls`
-    pub fn protocol(&self) -> String {
-        format!("ridge:holdout{}:cls", self.holdout)
+    /// `ridge:holdout0.1:cls`, with the kind of features
+    pub fn protocol(&self, features: &str) -> String {
+        format!("ridge:holdout{}:{features}", self.holdout)
     }
 
     /// Chooses the penalty on held-out training features, then fits all of them. Returns the choice too.

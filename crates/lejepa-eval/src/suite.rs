@@ -36,10 +36,10 @@ pub enum Probe {
 
 impl Probe {
     /// What the probe does, to be put beside a published number.
-    pub fn protocol(&self) -> String {
+    pub fn protocol(&self, features: &str) -> String {
         match self {
-            Self::Knn(knn) => knn.protocol(),
-            Self::Ridge(ridge) => ridge.protocol(),
+            Self::Knn(knn) => knn.protocol(features),
+            Self::Ridge(ridge) => ridge.protocol(features),
         }
     }
 
