@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prepares this checkout: scripts/setup.sh [runtime] [data]
 #
-#   (always)  build tools, and HDF5's development files (installed when root)
+#   (always)  build tools, HDF5's development files (installed when root), crates
 #   runtime   ONNX Runtime's shared library into .lejepa/onnxruntime/
 #   data      Fashion-MNIST into .lejepa/data/fashion-mnist/
 #
@@ -229,6 +229,15 @@ t10k-images-idx3-ubyte.gz and t10k-labels-idx1-ubyte.gz into $data_dir"
     say "fashion-mnist: installed in $data_dir"
 }
 
+# All crates of Cargo.lock, those that only the tests need too: nothing is downloaded after this.
+setup_crates() {
+    local fetch
+    fetch=(cargo fetch --locked --quiet --target "$(rustc -vV | sed -n 's/^host: //p')")
+    if "${fetch[@]}" --offline 2>/dev/null; then return; fi
+    say "crates: downloading"
+    "${fetch[@]}" || fail "the crates of Cargo.lock could not be downloaded" "check the network and run this again"
+}
+
 if [ $# -eq 0 ]; then set -- runtime data; fi
 for part; do
     case $part in
@@ -240,4 +249,5 @@ if [ -d .lejepa ]; then # left by a run that was killed
     find .lejepa -maxdepth 3 -name '.tmp.*' -mmin +60 -prune -exec rm -rf {} +
 fi
 setup_system
+setup_crates
 for part; do "setup_$part"; done

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A bar over `total` units that are called `unit`.
-pub(crate) fn bar(total: u64, unit: &str) -> ProgressBar {
+/// A bar over `total` steps or images.
+pub(crate) fn bar(total: u64) -> ProgressBar {
     // The message comes last: it is cut off where the terminal ends.
-    let template = format!("{{bar:20}} {{pos}}/{{len}} {unit}  {{eta}} left  {{wide_msg}}");
+    let template = "{bar:16} {pos}/{len}  {eta} left  {wide_msg}";
     let bar = ProgressBar::new(total);
-    if let Ok(style) = ProgressStyle::with_template(&template) {
+    if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style.progress_chars("━╸─"));
     }
     bar.enable_steady_tick(Duration::from_millis(500));

@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let evaluation = Evaluation { suite: &suite, data: &data, candidates: &candidates, command: &command };
     let report = evaluation.run(&mut |event| match event {
         Event::Extracting { name, images } => {
-            let next = progress::bar(images as u64, "images");
+            let next = progress::bar(images as u64);
             next.set_message(name.to_string());
             bar = Some(next);
         }

@@ -136,7 +136,7 @@ impl Display {
                 if let Some(bar) = &self.bar {
                     bar.inc(1);
                     bar.set_message(format!(
-                        "loss {:.4}  prediction {:.4}  SIGReg {:.2} x floor  {:.0} images/s",
+                        "loss {:.3}  prediction {:.3}  SIGReg {:.1} x floor  {:.0} images/s",
                         metrics.loss,
                         metrics.prediction,
                         metrics.sigreg_over_floor,
@@ -155,7 +155,7 @@ impl Display {
         if plan.start > 0 {
             eprintln!("going on after step {}", plan.start);
         }
-        let bar = progress::bar(plan.total, "steps");
+        let bar = progress::bar(plan.total);
         bar.set_position(plan.start);
         bar.reset_eta();
         self.bar = Some(bar);
