@@ -6,7 +6,8 @@ pub(super) fn exp_of_negative(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.;
     const LN_2_HIGH: f32 = 0.693_359_4;
     const LN_2_LOW: f32 = -2.121_944_4e-4;
-    let x = x.max(-87.);
+    // Not `max`, which would hide a NaN.
+    let x = if x < -87. { -87. } else { x };
     let k = (x * std::f32::consts::LOG2_E + ROUND) - ROUND;
     let r = x - k * LN_2_HIGH - k * LN_2_LOW;
     let series = 1. + r * (1. + r * (1. / 2. + r * (1. / 6. + r * (1. / 24. + r * (1. / 120. + r / 720.)))));
@@ -25,5 +26,6 @@ mod tests {
             assert!((fast - exact).abs() <= 3e-7 * exact, "exp({x}): {fast:e} against {exact:e}");
         }
         assert!(exp_of_negative(-1e30) < 1e-37);
+        assert!(exp_of_negative(f32::NAN).is_nan());
     }
 }
