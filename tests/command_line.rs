@@ -75,7 +75,7 @@ fn an_empty_folder_is_named() {
     std::fs::create_dir(folder.path().join("empty")).unwrap();
     let message = "error: no images (jpeg, png, webp, bmp, tiff, gif) or IDX files in: empty";
     train(folder.path(), &["--data", "empty"], RUN_TIME, message);
-    let message = "error: no checkpoint in: empty";
+    let message = "error: no checkpoint in: empty\nhint: name the --out folder of a `lejepa train`";
     assert_fails(folder.path(), &["export", "empty"], RUN_TIME, message);
 }
 
@@ -201,7 +201,9 @@ fn an_evaluation_that_cannot_be_done_says_why() {
         std::fs::create_dir_all(path.join(folder)).unwrap();
         image::GrayImage::new(8, 8).save(path.join(folder).join("a.png")).unwrap();
     }
-    eval("quick", "classes", RUN_TIME, "error: no test split in: classes");
+    let message = "error: no test split in: classes\n\
+                   hint: put the class folders of each split into train/ and test/ (or val/)";
+    eval("quick", "classes", RUN_TIME, message);
     eval("quick", "one", RUN_TIME, "error: the training split needs at least two classes, got: 1");
     let message =
         "error: image 0 of the training split has no label: probes need one folder per class in split";

@@ -70,14 +70,27 @@ fn is_train_usage(error: &TrainError) -> bool {
 
 fn hint(error: &anyhow::Error) -> Option<&'static str> {
     error.chain().find_map(|cause| {
-        if let Some(EmbedError::RuntimeNotFound) = cause.downcast_ref() {
-            return Some(
+        let data = match (cause.downcast_ref(), cause.downcast_ref()) {
+            (Some(TrainError::Data(error)), _) | (_, Some(EvalError::Data(error))) => Some(error),
+            _ => cause.downcast_ref(),
+        };
+        match (cause.downcast_ref(), cause.downcast_ref(), data) {
+            (Some(EmbedError::RuntimeNotFound), _, _) => Some(
                 "`make setup` fetches it, --onnxruntime FILE names one, `lejepa doctor` shows what is found",
-            );
+            ),
+            (_, Some(TrainError::Setting { field: "data.path", .. }), _) => {
+                Some("lejepa train --data FOLDER")
+            }
+            (_, Some(TrainError::NoCheckpoint { .. }), _) => {
+                Some("name the --out folder of a `lejepa train`")
+            }
+            (_, Some(TrainError::Checkpoint { .. }), _) => {
+                Some("remove this file to go on from the one before it")
+            }
+            (_, _, Some(DataError::NoSplit { .. })) => {
+                Some("put the class folders of each split into train/ and test/ (or val/)")
+            }
+            _ => None,
         }
-        if let Some(TrainError::Setting { field: "data.path", .. }) = cause.downcast_ref() {
-            return Some("lejepa train --data FOLDER");
-        }
-        None
     })
 }

@@ -66,7 +66,7 @@ fn findings(library: Option<&Path>) -> Vec<Finding> {
     findings.push(Finding {
         name: "HDF5",
         found: lejepa_data::hdf5_version().ok_or_else(|| "this program was built without it".into()),
-        remedy: "sudo apt-get install libhdf5-dev && cargo build --release --features hdf5",
+        remedy: "sudo apt-get install libhdf5-dev && cargo build --release --workspace",
     });
     findings.push(always("device", "cpu".into()));
     findings.push(always("threads", threads.to_string()));
