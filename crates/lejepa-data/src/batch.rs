@@ -134,7 +134,7 @@ impl Iterator for BatchStream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Image, Preprocess, ViewsConfig};
+    use crate::{Image, Preprocess, Stored, ViewsConfig};
 
     struct Gradients;
 
@@ -142,9 +142,12 @@ mod tests {
         fn len(&self) -> usize {
             50
         }
-        fn image(&self, index: usize) -> Result<Image> {
+        fn stored(&self, index: usize) -> Result<Stored> {
             let pixels = (0..16 * 12).map(|pixel| (pixel + index * 3) as u8).collect();
-            Image::from_pixels(16, 12, 1, pixels)
+            Ok(Stored::Pixels(Image::from_pixels(16, 12, 1, pixels)?))
+        }
+        fn name(&self, index: usize) -> String {
+            format!("gradient {index}")
         }
         fn label(&self, _index: usize) -> Option<usize> {
             None

@@ -38,25 +38,43 @@ pub enum Error {
         /// Why it failed.
         source: std::io::Error,
     },
-    /// An IDX file is damaged or of another kind.
-    #[error("not a valid IDX file ({problem}): {}", path.display())]
-    Idx {
+    /// A file is damaged or of another kind.
+    #[error("not a valid {format} file ({problem}): {}", path.display())]
+    Invalid {
+        /// What the file should be, such as `IDX`.
+        format: &'static str,
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         problem: String,
     },
-    /// An image could not be decoded.
-    #[error("cannot decode image: {}", path.display())]
-    Decode {
+    /// A file has a format that no reader knows.
+    #[error("no images in a known format: {}", path.display())]
+    UnknownFormat {
         /// The file.
         path: PathBuf,
-        /// Why it failed.
-        source: ::image::ImageError,
     },
-    /// An encoded image in memory could not be decoded.
+    /// A label is not one of the classes.
+    #[error("label {label} of {name} is not one of {classes} classes")]
+    Label {
+        /// The sample.
+        name: String,
+        /// Its label.
+        label: usize,
+        /// Number of classes.
+        classes: usize,
+    },
+    /// One image cannot be used.
+    #[error("cannot use image: {name}")]
+    Sample {
+        /// The file, or file and place in it.
+        name: String,
+        /// Why.
+        source: Box<Error>,
+    },
+    /// An encoded image could not be decoded.
     #[error("cannot decode image")]
-    DecodeBytes(#[source] ::image::ImageError),
+    Decode(#[source] ::image::ImageError),
     /// An image has no pixels or too many.
     #[error("image must have 1 to {limit} pixels, got {height}x{width}")]
     ImageSize {
@@ -93,4 +111,11 @@ pub enum Error {
     /// The thread that prepares batches has ended without a result.
     #[error("the thread that prepares batches has stopped")]
     BatchThread,
+}
+
+impl Error {
+    /// An error of one image, with its name.
+    pub(crate) fn sample(name: String, source: Self) -> Self {
+        Self::Sample { name, source: Box::new(source) }
+    }
 }

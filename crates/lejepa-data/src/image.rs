@@ -61,18 +61,13 @@ impl Image {
             std::io::ErrorKind::NotFound => Error::NotFound { path: path.into() },
             _ => Error::Io { action: "read", path: path.into(), source },
         })?;
-        decode(&mut std::io::BufReader::new(file)).map_err(|failure| match failure {
-            DecodeFailure::Image(source) => Error::Decode { path: path.into(), source },
-            DecodeFailure::Size(error) => error,
-        })
+        decode(&mut std::io::BufReader::new(file))
+            .map_err(|error| Error::sample(path.display().to_string(), error))
     }
 
     /// Decodes an image file that is in memory.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        decode(&mut Cursor::new(bytes)).map_err(|failure| match failure {
-            DecodeFailure::Image(source) => Error::DecodeBytes(source),
-            DecodeFailure::Size(error) => error,
-        })
+        decode(&mut Cursor::new(bytes))
     }
 
     /// Rows.
@@ -129,29 +124,20 @@ pub(crate) fn luma(rgb: &[u8]) -> u8 {
     ((red * 19595 + green * 38470 + blue * 7471 + 0x8000) >> 16) as u8
 }
 
-enum DecodeFailure {
-    Image(ImageError),
-    Size(Error),
-}
-
-impl From<ImageError> for DecodeFailure {
-    fn from(error: ImageError) -> Self {
-        Self::Image(error)
-    }
-}
-
 /// A file or bytes in memory; behind a pointer, so that all decoders are compiled once.
 trait Encoded: BufRead + Seek {}
 
 impl<R: BufRead + Seek> Encoded for R {}
 
-fn decode(reader: &mut dyn Encoded) -> std::result::Result<Image, DecodeFailure> {
-    let reader = ImageReader::new(reader).with_guessed_format().map_err(ImageError::IoError)?;
-    let mut decoder = reader.into_decoder()?;
+fn decode(reader: &mut dyn Encoded) -> Result<Image> {
+    let reader = ImageReader::new(reader)
+        .with_guessed_format()
+        .map_err(|error| Error::Decode(ImageError::IoError(error)))?;
+    let mut decoder = reader.into_decoder().map_err(Error::Decode)?;
     let (width, height) = decoder.dimensions();
-    Image::check_size(height as usize, width as usize).map_err(DecodeFailure::Size)?;
-    let orientation = decoder.orientation()?;
-    let mut decoded = DynamicImage::from_decoder(decoder)?;
+    Image::check_size(height as usize, width as usize)?;
+    let orientation = decoder.orientation().map_err(Error::Decode)?;
+    let mut decoded = DynamicImage::from_decoder(decoder).map_err(Error::Decode)?;
     decoded.apply_orientation(orientation);
     let (height, width) = (decoded.height() as usize, decoded.width() as usize);
     let (channels, pixels) = if decoded.color().has_color() {
@@ -159,7 +145,7 @@ fn decode(reader: &mut dyn Encoded) -> std::result::Result<Image, DecodeFailure>
     } else {
         (1, decoded.into_luma8().into_raw())
     };
-    Image::from_pixels(height, width, channels, pixels).map_err(DecodeFailure::Size)
+    Image::from_pixels(height, width, channels, pixels)
 }
 
 #[cfg(test)]

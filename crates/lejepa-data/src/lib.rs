@@ -19,27 +19,43 @@
 //! ```
 
 mod atomic_file;
+#[cfg(feature = "datasets")]
 mod batch;
+#[cfg(feature = "datasets")]
 mod dataset;
 mod encoder_card;
 mod error;
 mod image;
+#[cfg(feature = "datasets")]
 mod jitter;
 mod preprocess;
 mod random;
 mod resize;
+#[cfg(feature = "datasets")]
 mod sampler;
+#[cfg(feature = "datasets")]
+mod stored;
+#[cfg(feature = "datasets")]
 mod views;
 
 pub use atomic_file::write_atomically;
+#[cfg(feature = "datasets")]
 pub use batch::{Batch, BatchSource, BatchStream, ViewBatch};
-pub use dataset::{Dataset, Idx, ImageFolder, Split, open};
+#[cfg(feature = "datasets")]
+pub use dataset::{
+    Dataset, Format, Idx, ImageFile, ImageFiles, ImageFolder, ReadOptions, SourceConfig, Split, open,
+    open_source,
+};
 pub use encoder_card::{CARD_FORMAT, CARD_KEY, EMBEDDING_OUTPUT, EncoderCard, PIXELS_INPUT};
 pub use error::{Error, Result};
 pub use image::{CropBox, Image};
 pub use preprocess::Preprocess;
 pub use random::{Purpose, generator};
+#[cfg(feature = "datasets")]
 pub use sampler::Sampler;
+#[cfg(feature = "datasets")]
+pub use stored::Stored;
+#[cfg(feature = "datasets")]
 pub use views::{CropConfig, ViewSize, Views, ViewsConfig};
 
 /// The version of the HDF5 library that is linked in, if any.

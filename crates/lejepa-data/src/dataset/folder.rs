@@ -6,46 +6,42 @@ use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
-use super::{Dataset, Split};
-use crate::{Error, Image, Result};
+use super::{ImageFile, ImageFiles, Split};
+use crate::{Error, Result};
 
-/// Image files in a folder, decoded when they are asked for.
+/// Opens image files in a folder.
 #[derive(Debug)]
-pub struct ImageFolder {
-    files: Vec<ImageFile>,
-    class_names: Vec<String>,
-    fingerprint: String,
-}
-
-#[derive(Debug)]
-struct ImageFile {
-    path: PathBuf,
-    label: Option<usize>,
-}
+pub struct ImageFolder;
 
 const ENDINGS: [&str; 8] = ["jpg", "jpeg", "png", "webp", "bmp", "tif", "tiff", "gif"];
-const TRAIN_FOLDERS: [&str; 1] = ["train"];
-const TEST_FOLDERS: [&str; 3] = ["test", "val", "valid"];
+const VALIDATION_FOLDERS: [&str; 3] = ["val", "valid", "validation"];
 
 impl ImageFolder {
-    /// Lists the images of a split. A folder without split folders is a training split.
-    pub fn open(root: &Path, split: Split) -> Result<Self> {
-        let train = first_existing(root, &TRAIN_FOLDERS);
-        let test = first_existing(root, &TEST_FOLDERS);
-        let folder = match (split, &train, &test) {
-            (Split::Train, Some(folder), _) | (Split::Test, _, Some(folder)) => folder.clone(),
-            (Split::Train, None, _) => root.to_path_buf(),
-            (Split::Test, _, None) => return Err(Error::NoSplit { split: split.name(), path: root.into() }),
+    /// Lists the images of a split. A folder without split folders is a training split; one with a
+    /// validation folder only has that as its test split too.
+    pub fn open(root: &Path, split: Split) -> Result<ImageFiles> {
+        let train = first_existing(root, &["train"]);
+        let validation = first_existing(root, &VALIDATION_FOLDERS);
+        let test = first_existing(root, &["test"]);
+        let unlabelled = first_existing(root, &["unlabelled", "unlabeled"]);
+        let folder = match split {
+            Split::Train => train.clone().or_else(|| Some(root.to_path_buf())),
+            Split::Validation => test.as_ref().and(validation.clone()),
+            Split::Test => test.clone().or_else(|| validation.clone()),
+            Split::Unlabelled => unlabelled.clone(),
         };
+        let folder = folder.ok_or_else(|| Error::NoSplit { split: split.name(), path: root.into() })?;
         // A class that only one split has must not shift the numbers of the others.
         let mut class_names = BTreeSet::new();
-        for split_folder in [Some(&folder), train.as_ref(), test.as_ref()].into_iter().flatten() {
-            class_names.extend(class_folders(split_folder)?);
+        if split != Split::Unlabelled {
+            for labelled in [Some(&folder), train.as_ref(), validation.as_ref(), test.as_ref()] {
+                class_names
+                    .extend(labelled.map(|folder| class_folders(folder)).transpose()?.unwrap_or_default());
+            }
         }
         let class_names: Vec<String> = class_names.into_iter().collect();
 
         let mut files = Vec::new();
-        let mut hasher = blake3::Hasher::new();
         for entry in WalkDir::new(&folder).follow_links(true).sort_by_file_name() {
             let entry = entry.map_err(|error| {
                 let path = error.path().unwrap_or(&folder).to_path_buf();
@@ -55,39 +51,13 @@ impl ImageFolder {
                 continue;
             }
             let relative = entry.path().strip_prefix(&folder).unwrap_or(entry.path());
-            let length = entry.metadata().map_or(0, |metadata| metadata.len());
-            hasher.update(relative.as_os_str().as_encoded_bytes()).update(&length.to_le_bytes());
             let label = class_of(relative).and_then(|class| class_names.binary_search(&class).ok());
-            files.push(ImageFile { path: entry.into_path(), label });
+            files.push(ImageFile { path: relative.to_path_buf(), label });
         }
         if files.is_empty() {
             return Err(Error::NoImages { path: folder });
         }
-        let fingerprint = hasher.finalize().to_hex()[..16].to_string();
-        Ok(Self { files, class_names, fingerprint })
-    }
-}
-
-impl Dataset for ImageFolder {
-    fn len(&self) -> usize {
-        self.files.len()
-    }
-
-    fn image(&self, index: usize) -> Result<Image> {
-        Image::open(&self.files[index].path)
-    }
-
-    fn label(&self, index: usize) -> Option<usize> {
-        self.files[index].label
-    }
-
-    fn class_names(&self) -> &[String] {
-        &self.class_names
-    }
-
-    /// Of the names and lengths of all files, not of their content: a large folder is not read twice.
-    fn fingerprint(&self) -> &str {
-        &self.fingerprint
+        ImageFiles::new(&folder, split, files, class_names)
     }
 }
 

@@ -13,11 +13,12 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::GzDecoder;
 
 use super::{Dataset, Split};
-use crate::{Error, Image, Result};
+use crate::{Error, Image, Result, Stored};
 
 /// Grey images of one size with labels, held in memory.
 #[derive(Debug)]
 pub struct Idx {
+    file: PathBuf,
     count: usize,
     height: usize,
     width: usize,
@@ -53,6 +54,7 @@ impl Idx {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&pixels).update(labels.as_deref().unwrap_or_default());
         Ok(Self {
+            file: images,
             count,
             height,
             width,
@@ -69,10 +71,14 @@ impl Dataset for Idx {
         self.count
     }
 
-    fn image(&self, index: usize) -> Result<Image> {
+    fn stored(&self, index: usize) -> Result<Stored> {
         let size = self.height * self.width;
         let pixels = self.pixels[index * size..(index + 1) * size].to_vec();
-        Image::from_pixels(self.height, self.width, 1, pixels)
+        Ok(Stored::Pixels(Image::from_pixels(self.height, self.width, 1, pixels)?))
+    }
+
+    fn name(&self, index: usize) -> String {
+        format!("{} image {index}", self.file.display())
     }
 
     fn label(&self, index: usize) -> Option<usize> {
@@ -97,6 +103,7 @@ fn find(folder: &Path, split: Split, kind: &str) -> Option<PathBuf> {
     let split = match split {
         Split::Train => "train",
         Split::Test => "t10k",
+        Split::Validation | Split::Unlabelled => return None,
     };
     let dotted = kind.replace('-', ".");
     [kind, &dotted]
@@ -149,7 +156,7 @@ fn read(path: &Path, rank: usize) -> Result<(Vec<usize>, Vec<u8>)> {
 }
 
 fn invalid(path: &Path, problem: impl Into<String>) -> Error {
-    Error::Idx { path: path.into(), problem: problem.into() }
+    Error::Invalid { format: "IDX", path: path.into(), problem: problem.into() }
 }
 
 #[cfg(test)]

@@ -1,16 +1,22 @@
-//! Images behind one interface, recognised from the path.
+//! Images behind one interface, recognised from the path or named in a recipe.
 
 mod folder;
+mod format;
 mod idx;
+mod image_files;
+mod source;
+mod split;
 
 pub use folder::ImageFolder;
+pub use format::Format;
 pub use idx::Idx;
+pub use image_files::{ImageFile, ImageFiles};
+pub use source::{ReadOptions, SourceConfig, open, open_source};
+pub use split::Split;
 
-use std::path::Path;
+use crate::{Error, Image, Result, Stored};
 
-use crate::{Error, Image, Result};
-
-/// A set of images, labelled or not.
+/// One split of a set of images, labelled or not.
 pub trait Dataset: Send + Sync {
     /// Number of images.
     fn len(&self) -> usize;
@@ -20,8 +26,11 @@ pub trait Dataset: Send + Sync {
         self.len() == 0
     }
 
-    /// Decodes an image.
-    fn image(&self, index: usize) -> Result<Image>;
+    /// Reads an image without decoding it. Errors of this method need not name the sample.
+    fn stored(&self, index: usize) -> Result<Stored>;
+
+    /// What a person calls an image: a file's path, or a file and the place in it.
+    fn name(&self, index: usize) -> String;
 
     /// The class of an image: an index into [`Dataset::class_names`].
     fn label(&self, index: usize) -> Option<usize>;
@@ -29,44 +38,17 @@ pub trait Dataset: Send + Sync {
     /// Names of the classes; empty for unlabelled data.
     fn class_names(&self) -> &[String];
 
-    /// A short hash that changes when the data does.
+    /// A short hash that changes when the data does. Cheap: large files are represented by their
+    /// names and lengths.
     fn fingerprint(&self) -> &str;
-}
 
-/// Which part of a dataset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Split {
-    /// What is learnt from.
-    Train,
-    /// What is scored on.
-    Test,
-}
+    /// What a user should know about the data, such as listed images that are not there.
+    fn notes(&self) -> &[String] {
+        &[]
+    }
 
-impl Split {
-    /// The split's name in messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Train => "training",
-            Self::Test => "test",
-        }
+    /// Reads and decodes an image; the error names it.
+    fn image(&self, index: usize) -> Result<Image> {
+        self.stored(index).and_then(Stored::decode).map_err(|error| Error::sample(self.name(index), error))
     }
-}
-
-/// Opens a split of whatever lies at a path: a folder with IDX files (the MNIST family), or a folder
-/// of images.
-pub fn open(path: &Path, split: Split) -> Result<Box<dyn Dataset>> {
-    if !path.exists() {
-        return Err(Error::NotFound { path: path.into() });
-    }
-    if !path.is_dir() {
-        return Err(Error::Setting {
-            field: "data.path",
-            expected: "a folder with images or IDX files".into(),
-            got: format!("the file {}", path.display()),
-        });
-    }
-    if Idx::is_at(path) {
-        return Ok(Box::new(Idx::open(path, split)?));
-    }
-    Ok(Box::new(ImageFolder::open(path, split)?))
 }

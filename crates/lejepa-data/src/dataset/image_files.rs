@@ -1,0 +1,102 @@
+//! A list of image files with labels: what image folders and the layouts of well-known sets come to.
+
+use std::path::{Path, PathBuf};
+
+use super::{Dataset, Split};
+use crate::{Error, Result, Stored};
+
+/// Image files, read when they are asked for.
+#[derive(Debug)]
+pub struct ImageFiles {
+    root: PathBuf,
+    files: Vec<ImageFile>,
+    class_names: Vec<String>,
+    fingerprint: String,
+    notes: Vec<String>,
+}
+
+/// One image of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageFile {
+    /// Below the root of the dataset.
+    pub path: PathBuf,
+    /// An index into the class names.
+    pub label: Option<usize>,
+}
+
+impl ImageFiles {
+    /// The files of a split that are there. Listed files that are absent are left out and counted in
+    /// the notes; if all are absent it is an error.
+    pub fn new(root: &Path, split: Split, listed: Vec<ImageFile>, class_names: Vec<String>) -> Result<Self> {
+        let count = listed.len();
+        let mut hasher = blake3::Hasher::new();
+        let mut files = Vec::with_capacity(count);
+        let mut first_absent = None;
+        for file in listed {
+            if let Some(label) = file.label.filter(|&label| label >= class_names.len()) {
+                return Err(Error::Label {
+                    name: file.path.display().to_string(),
+                    label,
+                    classes: class_names.len(),
+                });
+            }
+            let Ok(metadata) = std::fs::metadata(root.join(&file.path)) else {
+                first_absent.get_or_insert(file.path);
+                continue;
+            };
+            hasher.update(file.path.as_os_str().as_encoded_bytes()).update(&metadata.len().to_le_bytes());
+            hasher.update(&file.label.map_or(u64::MAX, |label| label as u64).to_le_bytes());
+            files.push(file);
+        }
+        if files.is_empty() {
+            return Err(Error::NoImages { path: root.join(first_absent.unwrap_or_default()) });
+        }
+        let mut notes = Vec::new();
+        if let Some(path) = first_absent {
+            notes.push(format!(
+                "{} of {count} listed {} images are not there, such as {}",
+                count - files.len(),
+                split.name(),
+                path.display()
+            ));
+        }
+        let fingerprint = hasher.finalize().to_hex()[..16].to_string();
+        Ok(Self { root: root.into(), files, class_names, fingerprint, notes })
+    }
+}
+
+impl Dataset for ImageFiles {
+    fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    fn stored(&self, index: usize) -> Result<Stored> {
+        let path = self.root.join(&self.files[index].path);
+        match std::fs::read(&path) {
+            Ok(bytes) => Ok(Stored::File(bytes)),
+            Err(source) => Err(Error::Io { action: "read", path, source }),
+        }
+    }
+
+    fn name(&self, index: usize) -> String {
+        self.root.join(&self.files[index].path).display().to_string()
+    }
+
+    fn label(&self, index: usize) -> Option<usize> {
+        self.files[index].label
+    }
+
+    fn class_names(&self) -> &[String] {
+        &self.class_names
+    }
+
+    /// Of the names, lengths and labels of all files, not of their content: a large folder is not
+    /// read twice.
+    fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
