@@ -1,12 +1,14 @@
-//! Training batches: a pure function of seed and step, prepared ahead of the training step.
+//! Training batches: a pure function of seed and step.
 
-use std::ops::Range;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Mutex, PoisonError};
 
+use rand::Rng;
 use rayon::prelude::*;
 
-use crate::{Dataset, Error, Purpose, Result, Sampler, ViewSize, Views, generator};
+use crate::broken::BrokenImages;
+use crate::{
+    BrokenImage, Dataset, Purpose, Result, Sampler, TrainingData, ViewSize, Views, Workbench, generator,
+};
 
 /// The views of one training step.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +19,8 @@ pub struct Batch {
     pub global: ViewBatch,
     /// Local views; without any, a batch of zero views.
     pub local: ViewBatch,
+    /// Images that could not be used, and that others took the place of.
+    pub broken: Vec<BrokenImage>,
 }
 
 /// Views of one size, `(views, samples, channels, height, width)`.
@@ -35,12 +39,26 @@ pub struct ViewBatch {
 }
 
 impl ViewBatch {
-    fn gather(size: ViewSize, channels: usize, views: Range<usize>, made: &[Vec<Vec<f32>>]) -> Self {
-        let of_view = |view: usize| made.iter().flat_map(move |of_sample| &of_sample[view]);
-        let count = views.len();
-        let pixels: Vec<f32> = views.flat_map(of_view).copied().collect::<Vec<f32>>();
-        Self { views: count, samples: made.len(), channels, size, pixels }
+    fn black((views, size): (usize, ViewSize), samples: usize, channels: usize) -> Self {
+        let pixels = vec![0.; views * samples * channels * size.height * size.width];
+        Self { views, samples, channels, size, pixels }
     }
+
+    /// The place of every view, view by view and in each sample by sample.
+    fn places(&mut self) -> impl Iterator<Item = &mut [f32]> {
+        self.pixels.chunks_exact_mut((self.channels * self.size.height * self.size.width).max(1))
+    }
+}
+
+/// What decides the batches, besides the data and its views.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BatchConfig {
+    /// Samples per step.
+    pub batch: usize,
+    /// Decides order and views.
+    pub seed: u64,
+    /// The share of images that may be unusable.
+    pub broken_limit: f64,
 }
 
 /// Makes the batch of any step.
@@ -49,13 +67,22 @@ pub struct BatchSource {
     views: Views,
     sampler: Sampler,
     seed: u64,
+    broken: BrokenImages,
+    /// One per thread at work, used again for the next sample.
+    workbenches: Mutex<Vec<Workbench>>,
 }
 
+/// So many images in a row cannot be used: there is no use in trying more.
+const ATTEMPTS: usize = 100;
+
 impl BatchSource {
-    /// Batches of `batch` samples of a dataset.
-    pub fn new(dataset: Box<dyn Dataset>, views: Views, batch: usize, seed: u64) -> Result<Self> {
-        let sampler = Sampler::new(seed, dataset.len(), batch)?;
-        Ok(Self { dataset, views, sampler, seed })
+    /// Batches of a dataset.
+    pub fn new(data: TrainingData, views: Views, config: BatchConfig) -> Result<Self> {
+        let TrainingData { dataset, parts } = data;
+        let BatchConfig { batch, seed, broken_limit } = config;
+        let sampler = Sampler::new(seed, parts, batch)?;
+        let broken = BrokenImages::new(dataset.len(), broken_limit);
+        Ok(Self { dataset, views, sampler, seed, broken, workbenches: Mutex::default() })
     }
 
     /// The data it draws from.
@@ -68,125 +95,55 @@ impl BatchSource {
         self.sampler.steps_per_epoch()
     }
 
-    /// The batch of a step; the same for the same seed, whatever came before.
+    /// The batch of a step; the same for the same seed, whatever came before and however many threads
+    /// make it.
     pub fn batch(&self, step: u64) -> Result<Batch> {
-        let made = self
-            .sampler
-            .indices(step)
-            .par_iter()
+        let indices = self.sampler.indices(step);
+        let (samples, channels) = (indices.len(), self.views.channels());
+        let mut global = ViewBatch::black(self.views.global(), samples, channels);
+        let mut local = ViewBatch::black(self.views.local(), samples, channels);
+        let mut places: Vec<Vec<&mut [f32]>> = std::iter::repeat_with(Vec::new).take(samples).collect();
+        for (view, place) in global.places().chain(local.places()).enumerate() {
+            places[view % samples].push(place);
+        }
+        let broken = places
+            .into_par_iter()
+            .zip(indices)
             .enumerate()
-            .map(|(slot, &index)| {
-                let mut generator = generator(self.seed, Purpose::Views, step, slot as u64);
-                self.views.make(self.dataset.image(index)?, &mut generator)
-            })
+            .map(|(slot, (mut places, index))| self.sample(step, slot as u64, index, &mut places))
             .collect::<Result<Vec<_>>>()?;
-        let channels = self.views.channels();
-        let (global, global_size) = self.views.global();
-        let (local, local_size) = self.views.local();
-        Ok(Batch {
-            step,
-            global: ViewBatch::gather(global_size, channels, 0..global, &made),
-            local: ViewBatch::gather(local_size, channels, global..global + local, &made),
-        })
+        Ok(Batch { step, global, local, broken: broken.into_iter().flatten().collect() })
     }
-}
 
-/// Batches of consecutive steps, prepared by a thread while the caller trains on earlier ones.
-pub struct BatchStream {
-    received: Receiver<Result<Batch>>,
-    steps: Range<u64>,
-}
-
-impl BatchStream {
-    /// Batches that may wait for the training step.
-    const AHEAD: usize = 2;
-
-    /// Starts to prepare the batches of `steps`. The thread ends with the last batch, with the first
-    /// error, or when the stream is dropped.
-    pub fn start(source: Arc<BatchSource>, steps: Range<u64>) -> Result<Self> {
-        let (sender, received) = sync_channel(Self::AHEAD);
-        let to_prepare = steps.clone();
-        std::thread::Builder::new()
-            .name("batches".into())
-            .spawn(move || {
-                for step in to_prepare {
-                    let batch = source.batch(step);
-                    let failed = batch.is_err();
-                    if sender.send(batch).is_err() || failed {
-                        return;
-                    }
-                }
-            })
-            .map_err(|_| Error::BatchThread)?;
-        Ok(Self { received, steps })
-    }
-}
-
-impl Iterator for BatchStream {
-    type Item = Result<Batch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.steps.next()?;
-        Some(self.received.recv().unwrap_or(Err(Error::BatchThread)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Image, Preprocess, Stored, ViewsConfig};
-
-    struct Gradients;
-
-    impl Dataset for Gradients {
-        fn len(&self) -> usize {
-            50
-        }
-        fn stored(&self, index: usize) -> Result<Stored> {
-            let pixels = (0..16 * 12).map(|pixel| (pixel + index * 3) as u8).collect();
-            Ok(Stored::Pixels(Image::from_pixels(16, 12, 1, pixels)?))
-        }
-        fn name(&self, index: usize) -> String {
-            format!("gradient {index}")
-        }
-        fn label(&self, _index: usize) -> Option<usize> {
-            None
-        }
-        fn class_names(&self) -> &[String] {
-            &[]
-        }
-        fn fingerprint(&self) -> &str {
-            "gradients"
+    /// Makes the views of one sample, or of another one if it cannot be used. Returns the unusable ones.
+    fn sample(
+        &self,
+        step: u64,
+        slot: u64,
+        mut index: usize,
+        places: &mut [&mut [f32]],
+    ) -> Result<Vec<BrokenImage>> {
+        let mut others = generator(self.seed, Purpose::Replacement, step, slot);
+        let mut unusable = Vec::new();
+        loop {
+            let mut generator = generator(self.seed, Purpose::Views, step, slot);
+            let mut workbench = self.workbenches().pop().unwrap_or_default();
+            let stored = self.dataset.stored(index);
+            let made =
+                stored.and_then(|stored| self.views.make(stored, &mut generator, &mut workbench, places));
+            self.workbenches().push(workbench);
+            let Err(error) = made else { return Ok(unusable) };
+            let image = BrokenImage::new(self.dataset.name(index), &error);
+            self.broken.add(index, &image)?;
+            unusable.push(image);
+            if unusable.len() == ATTEMPTS {
+                return Err(self.broken.too_many(&unusable[0]));
+            }
+            index = others.random_range(0..self.dataset.len());
         }
     }
 
-    fn source(seed: u64) -> Arc<BatchSource> {
-        let local = ViewSize { height: 4, width: 4 };
-        let views = Views::new(&ViewsConfig::default(), &Preprocess::new(8, (8, 8), 1), local).unwrap();
-        Arc::new(BatchSource::new(Box::new(Gradients), views, 7, seed).unwrap())
-    }
-
-    #[test]
-    fn a_stream_gives_the_same_batches_from_any_start() {
-        let whole: Vec<Batch> = BatchStream::start(source(1), 0..20).unwrap().collect::<Result<_>>().unwrap();
-        let resumed: Vec<Batch> =
-            BatchStream::start(source(1), 13..20).unwrap().collect::<Result<_>>().unwrap();
-        assert!(whole[13..] == resumed[..]);
-        assert!(source(2).batch(0).unwrap() != whole[0]);
-        assert_ne!(whole[0].global.pixels, whole[7].global.pixels, "epochs have views of their own");
-    }
-
-    #[test]
-    fn batches_are_laid_out_view_by_view() {
-        let batch = source(1).batch(3).unwrap();
-        assert_eq!((batch.global.views, batch.local.views, batch.global.samples), (2, 6, 7));
-        assert_eq!(batch.global.pixels.len(), 2 * 7 * 8 * 8);
-        assert_eq!(batch.local.pixels.len(), 6 * 7 * 4 * 4);
-    }
-
-    #[test]
-    fn dropping_a_stream_early_is_fine() {
-        let mut stream = BatchStream::start(source(1), 0..1_000_000).unwrap();
-        assert_eq!(stream.next().unwrap().unwrap().step, 0);
+    fn workbenches(&self) -> std::sync::MutexGuard<'_, Vec<Workbench>> {
+        self.workbenches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -72,6 +72,18 @@ pub enum Error {
         /// Why.
         source: Box<Error>,
     },
+    /// So many images cannot be used that something else must be wrong.
+    #[error("{count} of {images} images cannot be used, more than {percent} %, such as {latest}")]
+    TooManyBroken {
+        /// Unusable images that were met.
+        count: usize,
+        /// All images.
+        images: usize,
+        /// The most that is tolerated.
+        percent: f64,
+        /// One of them, with the reason.
+        latest: String,
+    },
     /// An encoded image could not be decoded.
     #[error("cannot decode image")]
     Decode(#[source] ::image::ImageError),

@@ -1,10 +1,8 @@
 //! An image in memory: 8-bit pixels, row by row, channels interleaved.
 
-use std::io::{BufRead, Cursor, Seek};
 use std::path::Path;
 
-use ::image::{DynamicImage, ImageDecoder, ImageError, ImageReader};
-
+use crate::decode::Encoded;
 use crate::{Error, Result};
 
 /// An 8-bit image, grey (1 channel) or colour (3 channels).
@@ -55,19 +53,25 @@ impl Image {
         Ok(Self { height, width, channels, pixels })
     }
 
+    pub(crate) fn black(height: usize, width: usize, channels: usize) -> Result<Self> {
+        Self::check_size(height, width)?;
+        Self::from_pixels(height, width, channels, vec![0; height * width * channels])
+    }
+
     /// Reads and decodes a file.
     pub fn open(path: &Path) -> Result<Self> {
         let file = std::fs::File::open(path).map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => Error::NotFound { path: path.into() },
             _ => Error::Io { action: "read", path: path.into(), source },
         })?;
-        decode(&mut std::io::BufReader::new(file))
+        Encoded::open(&mut std::io::BufReader::new(file))
+            .and_then(Encoded::decode)
             .map_err(|error| Error::sample(path.display().to_string(), error))
     }
 
     /// Decodes an image file that is in memory.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        decode(&mut Cursor::new(bytes))
+        Encoded::open(&mut std::io::Cursor::new(bytes))?.decode()
     }
 
     /// Rows.
@@ -104,48 +108,15 @@ impl Image {
         Self { channels, pixels, ..self }
     }
 
-    /// Mirrors left and right.
-    pub fn flip_horizontally(&mut self) {
-        let channels = self.channels;
-        for row in self.pixels.chunks_exact_mut(self.width * channels) {
-            for column in 0..row.len() / channels / 2 {
-                let mirror = row.len() / channels - 1 - column;
-                for channel in 0..channels {
-                    row.swap(column * channels + channel, mirror * channels + channel);
-                }
-            }
-        }
+    pub(crate) fn whole(&self) -> CropBox {
+        CropBox { top: 0, left: 0, height: self.height, width: self.width }
     }
 }
 
 /// ITU-R 601 luma as Pillow rounds it.
-pub(crate) fn luma(rgb: &[u8]) -> u8 {
+fn luma(rgb: &[u8]) -> u8 {
     let [red, green, blue] = [rgb[0], rgb[1], rgb[2]].map(u32::from);
     ((red * 19595 + green * 38470 + blue * 7471 + 0x8000) >> 16) as u8
-}
-
-/// A file or bytes in memory; behind a pointer, so that all decoders are compiled once.
-trait Encoded: BufRead + Seek {}
-
-impl<R: BufRead + Seek> Encoded for R {}
-
-fn decode(reader: &mut dyn Encoded) -> Result<Image> {
-    let reader = ImageReader::new(reader)
-        .with_guessed_format()
-        .map_err(|error| Error::Decode(ImageError::IoError(error)))?;
-    let mut decoder = reader.into_decoder().map_err(Error::Decode)?;
-    let (width, height) = decoder.dimensions();
-    Image::check_size(height as usize, width as usize)?;
-    let orientation = decoder.orientation().map_err(Error::Decode)?;
-    let mut decoded = DynamicImage::from_decoder(decoder).map_err(Error::Decode)?;
-    decoded.apply_orientation(orientation);
-    let (height, width) = (decoded.height() as usize, decoded.width() as usize);
-    let (channels, pixels) = if decoded.color().has_color() {
-        (3, decoded.into_rgb8().into_raw())
-    } else {
-        (1, decoded.into_luma8().into_raw())
-    };
-    Image::from_pixels(height, width, channels, pixels)
 }
 
 #[cfg(test)]
@@ -178,12 +149,5 @@ mod tests {
         let colour = grey.clone().with_channels(3);
         assert_eq!(colour.pixels(), [7, 7, 7, 200, 200, 200]);
         assert_eq!(colour.with_channels(1), grey);
-    }
-
-    #[test]
-    fn a_flip_mirrors_whole_pixels() {
-        let mut image = Image::from_pixels(1, 3, 3, vec![1, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap();
-        image.flip_horizontally();
-        assert_eq!(image.pixels(), [7, 8, 9, 4, 5, 6, 1, 2, 3]);
     }
 }

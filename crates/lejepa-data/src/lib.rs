@@ -22,25 +22,36 @@ mod atomic_file;
 #[cfg(feature = "datasets")]
 mod batch;
 #[cfg(feature = "datasets")]
+mod batch_stream;
+#[cfg(feature = "datasets")]
+mod broken;
+#[cfg(feature = "datasets")]
 mod dataset;
+mod decode;
 mod encoder_card;
 mod error;
 mod image;
-#[cfg(feature = "datasets")]
-mod jitter;
 mod preprocess;
 mod random;
 mod resize;
 #[cfg(feature = "datasets")]
 mod sampler;
 #[cfg(feature = "datasets")]
+mod shrunk_jpeg;
+#[cfg(feature = "datasets")]
 mod stored;
+#[cfg(feature = "datasets")]
+mod training_data;
 #[cfg(feature = "datasets")]
 mod views;
 
 pub use atomic_file::write_atomically;
 #[cfg(feature = "datasets")]
-pub use batch::{Batch, BatchSource, BatchStream, ViewBatch};
+pub use batch::{Batch, BatchConfig, BatchSource, ViewBatch};
+#[cfg(feature = "datasets")]
+pub use batch_stream::BatchStream;
+#[cfg(feature = "datasets")]
+pub use broken::BrokenImage;
 #[cfg(feature = "datasets")]
 pub use dataset::{
     Dataset, Format, Idx, ImageFile, ImageFiles, ImageFolder, ReadOptions, SourceConfig, Split, open,
@@ -52,11 +63,13 @@ pub use image::{CropBox, Image};
 pub use preprocess::Preprocess;
 pub use random::{Purpose, generator};
 #[cfg(feature = "datasets")]
-pub use sampler::Sampler;
+pub use sampler::{Part, Sampler};
 #[cfg(feature = "datasets")]
 pub use stored::Stored;
 #[cfg(feature = "datasets")]
-pub use views::{CropConfig, ViewSize, Views, ViewsConfig};
+pub use training_data::{DataConfig, MixtureConfig, TrainingData};
+#[cfg(feature = "datasets")]
+pub use views::{CropConfig, ViewSize, Views, ViewsConfig, Workbench};
 
 /// The version of the HDF5 library that is linked in, if any.
 pub fn hdf5_version() -> Option<String> {

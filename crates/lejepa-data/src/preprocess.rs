@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::resize::FractionalBox;
+use crate::resize::{Resizer, Stretch};
 use crate::{Error, Image, Result};
 
 /// A description of the transform, as it is stored in an exported encoder.
@@ -93,10 +93,10 @@ impl Preprocess {
     pub fn resized(&self, image: &Image) -> Result<Image> {
         let (height, width) = (image.height(), image.width());
         let (resized_height, resized_width) = self.resized_size(height, width);
-        let (top, rows) = source_part(height, resized_height, self.crop_height);
-        let (left, columns) = source_part(width, resized_width, self.crop_width);
-        let part = FractionalBox { top, left, height: rows, width: columns };
-        Ok(image.resized_part(part, self.crop_height, self.crop_width)?.with_channels(self.channels))
+        let rows = source_stretch(height, resized_height, self.crop_height);
+        let columns = source_stretch(width, resized_width, self.crop_width);
+        let crop = (self.crop_height, self.crop_width);
+        Ok(Resizer::default().part(image, rows, columns, crop)?.with_channels(self.channels))
     }
 
     /// The whole image's size after resizing: the short side as asked for, both sides no smaller
@@ -111,31 +111,51 @@ impl Preprocess {
         (size(height).max(self.crop_height), size(width).max(self.crop_width))
     }
 
+    /// How values of a channel become the encoder's.
+    #[inline(always)]
+    pub(crate) fn normalise(&self, channel: usize) -> Normalise {
+        let (mean, std) = (f64::from(self.mean[channel]), f64::from(self.std[channel]));
+        Normalise { scale: (1. / (255. * std)) as f32, offset: (-mean / std) as f32 }
+    }
+
     /// Scales and normalises an image that already has the right size and channels.
-    pub(crate) fn normalise_into(&self, image: &Image, pixels: &mut [f32]) -> Result<()> {
+    fn normalise_into(&self, image: &Image, pixels: &mut [f32]) -> Result<()> {
         let plane = image.height() * image.width();
         if pixels.len() != plane * self.channels || image.channels() != self.channels {
             let expected = plane * image.channels();
             return Err(Error::BufferLength { what: "normalised image", expected, got: pixels.len() });
         }
         for (channel, values) in pixels.chunks_exact_mut(plane).enumerate() {
-            let (mean, std) = (self.mean[channel], self.std[channel]);
-            let table: [f32; 256] = std::array::from_fn(|value| (value as f32 / 255. - mean) / std);
-            let source = image.pixels().iter().skip(channel).step_by(self.channels);
-            for (value, &byte) in values.iter_mut().zip(source) {
-                *value = table[usize::from(byte)];
+            let normalise = self.normalise(channel);
+            let source = image.pixels().chunks_exact(self.channels);
+            for (value, pixel) in values.iter_mut().zip(source) {
+                *value = normalise.apply(pixel[channel]);
             }
         }
         Ok(())
     }
 }
 
+/// `(value / 255 - mean) / std`, as one product and one sum.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Normalise {
+    scale: f32,
+    offset: f32,
+}
+
+impl Normalise {
+    #[inline(always)]
+    pub(crate) fn apply(self, value: u8) -> f32 {
+        f32::from(value) * self.scale + self.offset
+    }
+}
+
 /// Along one axis: where the centre crop of the resized image starts in the source, and how long it is.
-fn source_part(source: usize, resized: usize, crop: usize) -> (f64, f64) {
+fn source_stretch(source: usize, resized: usize, crop: usize) -> Stretch {
     let scaled = |length: f64| length * source as f64 / resized as f64;
     let start = scaled(((resized - crop) as f64 / 2.).round_ties_even());
     // Rounding errors must not reach beyond the image.
-    (start, scaled(crop as f64).min(source as f64 - start))
+    Stretch { start, length: scaled(crop as f64).min(source as f64 - start) }
 }
 
 #[cfg(test)]

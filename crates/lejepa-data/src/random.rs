@@ -14,6 +14,10 @@ pub enum Purpose {
     Views = 2,
     /// Which samples an evaluation draws.
     Evaluation = 3,
+    /// What takes the place of an image that cannot be used.
+    Replacement = 4,
+    /// The order of samples within one of several datasets.
+    Mixture = 5,
 }
 
 /// The generator of the `index`-th and `part`-th use for a purpose.

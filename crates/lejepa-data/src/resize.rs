@@ -2,70 +2,94 @@
 
 use fast_image_resize::images::{TypedCroppedImage, TypedImage, TypedImageRef};
 use fast_image_resize::pixels::{U8, U8x3};
-use fast_image_resize::{FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::{FilterType, PixelTrait, ResizeAlg, ResizeOptions};
 
 use crate::{CropBox, Error, Image, Result};
 
-/// A rectangle of an image in fractions of pixels.
+/// Resizes one image after the other with the same memory.
+#[derive(Debug, Default)]
+pub(crate) struct Resizer(fast_image_resize::Resizer);
+
+/// A stretch of an image along one axis, in fractions of pixels.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct FractionalBox {
-    pub(crate) top: f64,
-    pub(crate) left: f64,
-    pub(crate) height: f64,
-    pub(crate) width: f64,
+pub(crate) struct Stretch {
+    pub(crate) start: f64,
+    pub(crate) length: f64,
 }
 
-impl Image {
+impl Resizer {
     /// Cuts a rectangle out and resizes it, bilinear and antialiased; pixels outside the rectangle
-    /// play no part.
-    pub fn resized_crop(&self, crop: CropBox, height: usize, width: usize) -> Result<Self> {
+    /// play no part. The result replaces what is in `target`.
+    pub(crate) fn crop(
+        &mut self,
+        image: &Image,
+        crop: CropBox,
+        (height, width): (usize, usize),
+        target: &mut Vec<u8>,
+    ) -> Result<()> {
         let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear));
-        self.resize(crop, &options, height, width)
+        target.resize(height * width * image.channels(), 0);
+        self.resize(image, crop, &options, (height, width), target)
     }
 
-    /// Resizes a fractional rectangle (bicubic, antialiased) as if the whole image were resized and
-    /// then cropped: pixels around the rectangle take part in the filter.
-    pub(crate) fn resized_part(&self, part: FractionalBox, height: usize, width: usize) -> Result<Self> {
+    /// Resizes a part (bicubic, antialiased) as if the whole image were resized and then cropped:
+    /// pixels around the part take part in the filter.
+    pub(crate) fn part(
+        &mut self,
+        image: &Image,
+        rows: Stretch,
+        columns: Stretch,
+        (height, width): (usize, usize),
+    ) -> Result<Image> {
         let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::CatmullRom));
+        // The filter reaches two pixels of the result to each side.
+        let reach = 2. * (rows.length / height as f64).max(1.) + 1.;
+        let top = (rows.start - reach).floor().max(0.) as usize;
+        let bottom = ((rows.start + rows.length + reach).ceil() as usize).min(image.height());
+        let needed = CropBox { top, left: 0, height: bottom - top, width: image.width() };
+
         // Columns first, as Pillow does: values are cut to 8 bits in between.
-        let columns = options.crop(part.left, 0., part.width, self.height() as f64);
-        let narrowed = self.resize(self.whole(), &columns, self.height(), width)?;
-        let rows = options.crop(0., part.top, width as f64, part.height);
-        narrowed.resize(narrowed.whole(), &rows, height, width)
-    }
-
-    fn whole(&self) -> CropBox {
-        CropBox { top: 0, left: 0, height: self.height(), width: self.width() }
-    }
-
-    fn resize(&self, crop: CropBox, options: &ResizeOptions, height: usize, width: usize) -> Result<Self> {
-        Self::check_size(height, width)?;
-        let black = vec![0; height * width * self.channels()];
-        let mut target = Self::from_pixels(height, width, self.channels(), black)?;
-        let resized = match self.channels() {
-            1 => resize_pixels::<U8>(self, crop, options, &mut target),
-            _ => resize_pixels::<U8x3>(self, crop, options, &mut target),
-        };
-        resized.map_err(Error::Resize)?;
+        let mut narrowed = Image::black(needed.height, width, image.channels())?;
+        let across = options.crop(columns.start, 0., columns.length, needed.height as f64);
+        self.resize(image, needed, &across, (needed.height, width), narrowed.pixels_mut())?;
+        let mut target = Image::black(height, width, image.channels())?;
+        let down = options.crop(0., rows.start - top as f64, width as f64, rows.length);
+        self.resize(&narrowed, narrowed.whole(), &down, (height, width), target.pixels_mut())?;
         Ok(target)
     }
-}
 
-/// With the type of a pixel known: code for every other type would only make the program larger.
-fn resize_pixels<P: PixelTrait>(
-    source: &Image,
-    crop: CropBox,
-    options: &ResizeOptions,
-    target: &mut Image,
-) -> std::result::Result<(), String> {
-    let whole =
-        TypedImageRef::<P>::from_buffer(source.width() as u32, source.height() as u32, source.pixels())
+    fn resize(
+        &mut self,
+        image: &Image,
+        crop: CropBox,
+        options: &ResizeOptions,
+        size: (usize, usize),
+        target: &mut [u8],
+    ) -> Result<()> {
+        match image.channels() {
+            1 => self.resize_pixels::<U8>(image, crop, options, size, target),
+            _ => self.resize_pixels::<U8x3>(image, crop, options, size, target),
+        }
+        .map_err(Error::Resize)
+    }
+
+    /// With the type of a pixel known: code for every other type would only make the program larger.
+    fn resize_pixels<P: PixelTrait>(
+        &mut self,
+        image: &Image,
+        crop: CropBox,
+        options: &ResizeOptions,
+        (height, width): (usize, usize),
+        target: &mut [u8],
+    ) -> std::result::Result<(), String> {
+        let whole =
+            TypedImageRef::<P>::from_buffer(image.width() as u32, image.height() as u32, image.pixels())
+                .map_err(|error| error.to_string())?;
+        let [top, left, rows, columns] = [crop.top, crop.left, crop.height, crop.width].map(|n| n as u32);
+        let cropped =
+            TypedCroppedImage::new(whole, left, top, columns, rows).map_err(|error| error.to_string())?;
+        let mut target = TypedImage::<P>::from_buffer(width as u32, height as u32, target)
             .map_err(|error| error.to_string())?;
-    let [top, left, rows, columns] = [crop.top, crop.left, crop.height, crop.width].map(|n| n as u32);
-    let cropped =
-        TypedCroppedImage::new(whole, left, top, columns, rows).map_err(|error| error.to_string())?;
-    let (height, width) = (target.height() as u32, target.width() as u32);
-    let mut target = TypedImage::<P>::from_buffer(width, height, target.pixels_mut())
-        .map_err(|error| error.to_string())?;
-    Resizer::new().resize_typed(&cropped, &mut target, options).map_err(|error| error.to_string())
+        self.0.resize_typed(&cropped, &mut target, options).map_err(|error| error.to_string())
+    }
 }

@@ -4,6 +4,7 @@ mod folder;
 mod format;
 mod idx;
 mod image_files;
+mod joined;
 mod source;
 mod split;
 
@@ -11,6 +12,7 @@ pub use folder::ImageFolder;
 pub use format::Format;
 pub use idx::Idx;
 pub use image_files::{ImageFile, ImageFiles};
+pub(crate) use joined::Joined;
 pub use source::{ReadOptions, SourceConfig, open, open_source};
 pub use split::Split;
 

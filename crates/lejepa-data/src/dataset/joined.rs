@@ -1,0 +1,69 @@
+//! Several datasets one after the other, for pretraining: labels play no part.
+
+use super::Dataset;
+use crate::{Result, Stored};
+
+/// Datasets one after the other.
+pub(crate) struct Joined {
+    /// Each with the index of its first image.
+    parts: Vec<(usize, Box<dyn Dataset>)>,
+    images: usize,
+    fingerprint: String,
+    notes: Vec<String>,
+}
+
+impl Joined {
+    /// Joins datasets in their order.
+    pub(crate) fn new(datasets: Vec<Box<dyn Dataset>>) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        let mut joined = Self { parts: Vec::new(), images: 0, fingerprint: String::new(), notes: Vec::new() };
+        for dataset in datasets {
+            hasher.update(dataset.fingerprint().as_bytes());
+            joined.notes.extend_from_slice(dataset.notes());
+            let length = dataset.len();
+            joined.parts.push((joined.images, dataset));
+            joined.images += length;
+        }
+        joined.fingerprint = hasher.finalize().to_hex()[..16].to_string();
+        joined
+    }
+
+    /// The dataset that an image comes from, and its index there.
+    fn find(&self, index: usize) -> (&dyn Dataset, usize) {
+        let part = self.parts.partition_point(|(first, _)| *first <= index).saturating_sub(1);
+        let (first, dataset) = &self.parts[part];
+        (&**dataset, index - first)
+    }
+}
+
+impl Dataset for Joined {
+    fn len(&self) -> usize {
+        self.images
+    }
+
+    fn stored(&self, index: usize) -> Result<Stored> {
+        let (dataset, index) = self.find(index);
+        dataset.stored(index)
+    }
+
+    fn name(&self, index: usize) -> String {
+        let (dataset, index) = self.find(index);
+        dataset.name(index)
+    }
+
+    fn label(&self, _index: usize) -> Option<usize> {
+        None
+    }
+
+    fn class_names(&self) -> &[String] {
+        &[]
+    }
+
+    fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
