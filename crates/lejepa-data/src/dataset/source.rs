@@ -41,6 +41,25 @@ impl ReadOptions {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Refuses what a format does not know.
+    pub(super) fn refuse_unknown(&self, known: &[&str], format: &str) -> Result<()> {
+        let given = [
+            ("data.fold", self.fold.map(|fold| fold.to_string())),
+            ("data.images", self.images.clone()),
+            ("data.labels", self.labels.clone()),
+        ];
+        for (field, value) in given {
+            if let Some(got) = value.filter(|_| !known.contains(&field)) {
+                return Err(Error::Setting {
+                    field,
+                    expected: format!("absent for the format {format}"),
+                    got,
+                });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Opens a split of whatever lies at a path.
