@@ -31,7 +31,7 @@ pub enum Error {
     /// A file that a part of the data cannot do without is absent.
     #[error("the {split} split needs a file that is not there: {}", path.display())]
     NoSplitFile {
-        /// `training` or `test`.
+        /// The split's name.
         split: &'static str,
         /// The file.
         path: PathBuf,

@@ -24,8 +24,7 @@ pub(super) fn open(path: &Path, split: Split) -> Result<ImageFiles> {
         Split::Test => "images_variant_test.txt",
         Split::Unlabelled => return Err(Error::NoSplit { split: split.name(), path: root }),
     };
-    let classes = split_file::read(root.join("variants.txt"), split, |line| Ok(line.to_string()))?;
-    let classes = Classes::in_order(classes);
+    let classes = Classes::read(root.join("variants.txt"), split)?;
     let files = split_file::read(root.join(list), split, |line| {
         // Names such as `Boeing 717` have spaces of their own.
         let parts = line.split_once(' ');
@@ -69,5 +68,13 @@ mod tests {
             let message = fixture::message(root.path(), Split::Validation);
             assert!(message.contains("validation split needs") && message.contains(missing), "{message}");
         }
+    }
+
+    #[test]
+    fn a_class_is_listed_once() {
+        let root = fixture::copy("aircraft/fgvc-aircraft-2013b");
+        std::fs::write(root.path().join("data/variants.txt"), "707-320\nF/A-18\n707-320\n").unwrap();
+        let message = fixture::message(root.path(), Split::Test);
+        assert!(message.contains("line 3: class `707-320` for the second time"), "{message}");
     }
 }

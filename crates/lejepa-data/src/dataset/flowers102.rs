@@ -76,7 +76,6 @@ mod tests {
 
     #[test]
     fn numbers_that_are_no_image_or_class_are_refused() {
-        // Labels in the place of image numbers, and the other way round.
         let root = fixture::copy("flowers102/flowers-102");
         let (sets, labels) = (root.path().join("setid.mat"), root.path().join("imagelabels.mat"));
         replace_in_unpacked(&labels, &[77, 1, 102], &[77, 1, 103]);

@@ -27,7 +27,7 @@ pub(super) fn open(path: &Path, split: Split) -> Result<ImageFiles> {
     };
     let class_file = root.join("meta/classes.txt");
     let classes = if class_file.is_file() {
-        Classes::in_order(split_file::read(class_file, split, |line| Ok(line.to_string()))?)
+        Classes::read(class_file, split)?
     } else {
         let class = |line: &str| split_file::class_of(line).map(String::from);
         let mut names = split_file::read(root.join(list), split, class)?;
@@ -63,11 +63,8 @@ mod tests {
         std::fs::remove_file(root.path().join("meta/classes.txt")).unwrap();
         fixture::assert_read_as(&open(root.path(), Split::Train).unwrap(), "food101", "training");
         std::fs::remove_file(root.path().join("meta/test.txt")).unwrap();
-        assert_eq!(samples_of_training(root.path()), [(0, 85), (1, 90), (1, 95)]);
-    }
-
-    fn samples_of_training(root: &Path) -> Vec<(usize, u8)> {
-        fixture::samples(&open(root, Split::Train).unwrap())
+        let train = open(root.path(), Split::Train).unwrap();
+        assert_eq!(fixture::samples(&train), [(0, 85), (1, 90), (1, 95)]);
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(super) fn read<T>(
     mut parse: impl FnMut(&str) -> std::result::Result<T, String>,
 ) -> Result<Vec<T>> {
     let path = required(path, split)?;
-    let invalid = |problem| Error::Invalid { format: "split", path: path.clone(), problem };
+    let invalid = |problem| Error::Invalid { format: "list", path: path.clone(), problem };
     let failed = |source| Error::Io { action: "read", path: path.clone(), source };
     let mut entries = Vec::new();
     let file = BufReader::new(File::open(&path).map_err(failed)?);

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 
-use super::{Dataset, Split, classes, layout_root, split_file};
+use super::classes::{self, Classes};
+use super::{Dataset, Split, layout_root, split_file};
 use crate::{Error, Image, Result, Stored};
 
 const CLASS_COUNT: usize = 10;
@@ -134,7 +135,7 @@ fn read_labels(path: &Path, images: usize, class_count: usize) -> Result<Vec<u8>
 /// Without their file, classes are called by their labels.
 fn read_class_names(path: PathBuf, split: Split) -> Result<Vec<String>> {
     if path.is_file() {
-        split_file::read(path, split, |line| Ok(line.to_string()))
+        Ok(Classes::read(path, split)?.into_names())
     } else {
         Ok((0..CLASS_COUNT).map(|label| label.to_string()).collect())
     }

@@ -6,6 +6,9 @@ use super::element::{ByteOrder, Element, Elements, MATRIX, UINT8, UINT16, UTF8, 
 /// Cells may hold cells without end; label files have structs of texts and no more.
 const DEPTH_LIMIT: usize = 8;
 
+/// Most bytes of all field names of a struct; each becomes a string of its own.
+const FIELD_NAME_LIMIT: usize = 1 << 16;
+
 const COMPLEX: u64 = 0x0800;
 const CELL: u64 = 1;
 const STRUCT: u64 = 2;
@@ -56,7 +59,7 @@ impl Array {
     pub(in crate::dataset) fn field(&self, name: &str) -> Parsed<Self> {
         let Self::Structs { fields, values } = self else { return Err("expected structs".into()) };
         let position = fields.iter().position(|field| field == name);
-        let position = position.ok_or_else(|| format!("no field `{name}`, but {fields:?}"))?;
+        let position = position.ok_or_else(|| format!("no field `{name}`"))?;
         Ok(Self::Cells(values.iter().skip(position).step_by(fields.len()).cloned().collect()))
     }
 }
@@ -147,12 +150,13 @@ impl<'a> Header<'a> {
         let length = self.content.required()?.numbers(order)?;
         let length = length.first().map_or(Ok(0), |&length| whole(length))?;
         let names = self.content.required()?.data;
-        if length == 0 || !names.len().is_multiple_of(length) {
+        if length == 0 || !names.len().is_multiple_of(length) || names.len() > FIELD_NAME_LIMIT {
             return Err(format!("{} bytes are not field names of {length} bytes", names.len()));
         }
         let fields: Vec<String> = names
             .chunks_exact(length)
-            .map(|name| String::from_utf8_lossy(name).trim_end_matches('\0').to_string())
+            .map(|name| name.split(|&byte| byte == 0).next().unwrap_or_default())
+            .map(|name| String::from_utf8_lossy(name).into_owned())
             .collect();
         let count = self.count.checked_mul(fields.len()).ok_or("too many structs")?;
         let values = self.arrays(count, depth)?;

@@ -2,7 +2,7 @@
 //! sets need.
 //!
 //! ```text
-//! 116 bytes of text, 8 of offset, version 0x0100, "MI" in the writer's byte order
+//! 116 bytes of text, 8 of offset, u16 version 0x0100, u16 "MI" in the writer's byte order
 //! one element per variable: an array, or zlib data that holds one
 //! ```
 
@@ -25,7 +25,6 @@ use element::{ByteOrder, COMPRESSED, Element, Elements, MATRIX};
 type Parsed<T> = std::result::Result<T, String>;
 
 const HEADER_BYTES: usize = 128;
-const HDF5_MAGIC: &[u8] = b"\x89HDF\r\n\x1a\n";
 
 /// Most bytes of a file, and of a variable once it is unpacked: nine times the largest known label
 /// file, so that a few bytes of zlib data cannot fill the memory.
@@ -95,10 +94,10 @@ fn byte_order(bytes: &[u8]) -> Parsed<ByteOrder> {
     if bytes.len() as u64 > BYTE_LIMIT {
         return Err(format!("more than {BYTE_LIMIT} bytes"));
     }
-    if bytes.starts_with(HDF5_MAGIC) || bytes.starts_with(b"MATLAB 7.3") {
-        return Err("it is in the HDF5 form of MATLAB 7.3: save it again with `-v7`".into());
-    }
     match bytes.get(HEADER_BYTES - 4..HEADER_BYTES) {
+        Some([0, 2, b'I', b'M'] | [2, 0, b'M', b'I']) => {
+            Err("it is in the HDF5 form of MATLAB 7.3: save it again with `-v7`".into())
+        }
         Some([0, 1, b'I', b'M']) => Ok(ByteOrder::Little),
         Some([1, 0, b'M', b'I']) => Ok(ByteOrder::Big),
         Some(other) => Err(format!("expected version 1 and `MI` at the end of the header, got {other:?}")),
@@ -205,7 +204,7 @@ mod tests {
     fn files_of_another_kind_are_named_with_the_cause() {
         let bytes = std::fs::read(fixture::path("mat/plain.mat")).unwrap();
         let mut newer = bytes.clone();
-        newer[..20].copy_from_slice(b"MATLAB 7.3 MAT-file,");
+        newer[125] = 2;
         assert!(written(&newer).unwrap_err().to_string().contains("HDF5 form of MATLAB 7.3"));
         let mut other = bytes.clone();
         other[126] = b'X';
@@ -227,14 +226,15 @@ mod tests {
             for length in 128..bytes.len() {
                 assert!(written(&bytes[..length]).unwrap().read("deep", Ok).is_err());
             }
-            for place in 128..bytes.len() {
-                for value in [0, 0x7f, 0xff] {
-                    let mut damaged = bytes.clone();
-                    damaged[place] = value;
-                    let file = written(&damaged).unwrap();
-                    for name in ["structs", "names", "rows", "uint64"] {
-                        let _ = file.read(name, Ok);
-                    }
+        }
+        let bytes = std::fs::read(fixture::path("mat/plain.mat")).unwrap();
+        for place in 128..bytes.len() {
+            for value in [0, 0x7f, 0xff] {
+                let mut damaged = bytes.clone();
+                damaged[place] = value;
+                let file = written(&damaged).unwrap();
+                for name in ["structs", "names", "rows", "uint64"] {
+                    let _ = file.read(name, Ok);
                 }
             }
         }
@@ -244,7 +244,7 @@ mod tests {
     fn a_little_zlib_data_cannot_fill_the_memory() {
         let mut bytes = std::fs::read(fixture::path("mat/plain.mat")).unwrap();
         bytes.truncate(HEADER_BYTES);
-        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
         std::io::copy(&mut std::io::repeat(0).take(BYTE_LIMIT + 1), &mut encoder).unwrap();
         let packed = encoder.finish().unwrap();
         bytes.extend(COMPRESSED.to_le_bytes());
