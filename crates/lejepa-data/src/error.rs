@@ -28,6 +28,14 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
+    /// A file that a part of the data cannot do without is absent.
+    #[error("the {split} split needs a file that is not there: {}", path.display())]
+    NoSplitFile {
+        /// The split's name.
+        split: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
     /// A file could not be read or written.
     #[error("cannot {action}: {}", path.display())]
     Io {

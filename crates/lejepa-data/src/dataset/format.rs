@@ -4,7 +4,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Idx, ImageFolder, ReadOptions, Split};
+use super::stl10::Stl10;
+use super::{Idx, ImageFolder, ReadOptions, Split, aircraft, cars, dtd, flowers102, food101, pets};
 use crate::{Dataset, Result};
 
 /// How a dataset is stored; its name in recipes and on the command line is in lower case.
@@ -13,18 +14,49 @@ use crate::{Dataset, Result};
 pub enum Format {
     /// IDX files, the MNIST family.
     Idx,
+    /// Describable textures in their official layout.
+    Dtd,
+    /// Oxford flowers in their official layout.
+    Flowers102,
+    /// Food-101 in its official layout.
+    Food101,
+    /// Oxford-IIIT pets in their official layout.
+    Pets,
+    /// Stanford cars, as torchvision keeps them or in one file.
+    Cars,
+    /// FGVC aircraft, classified by variant.
+    Aircraft,
+    /// STL-10's binary files.
+    Stl10,
     /// Image files in class folders, or side by side.
     Folder,
 }
 
 impl Format {
     /// Every format, in the order in which a path is tried.
-    pub const ALL: [Self; 2] = [Self::Idx, Self::Folder];
+    pub const ALL: [Self; 9] = [
+        Self::Idx,
+        Self::Dtd,
+        Self::Flowers102,
+        Self::Food101,
+        Self::Pets,
+        Self::Cars,
+        Self::Aircraft,
+        Self::Stl10,
+        Self::Folder,
+    ];
 
     /// The format's name in recipes and messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Idx => "idx",
+            Self::Dtd => "dtd",
+            Self::Flowers102 => "flowers102",
+            Self::Food101 => "food101",
+            Self::Pets => "pets",
+            Self::Cars => "cars",
+            Self::Aircraft => "aircraft",
+            Self::Stl10 => "stl10",
             Self::Folder => "folder",
         }
     }
@@ -37,14 +69,36 @@ impl Format {
     fn is_at(self, path: &Path) -> bool {
         match self {
             Self::Idx => Idx::is_at(path),
+            Self::Dtd => dtd::is_at(path),
+            Self::Flowers102 => flowers102::is_at(path),
+            Self::Food101 => food101::is_at(path),
+            Self::Pets => pets::is_at(path),
+            Self::Cars => cars::is_at(path),
+            Self::Aircraft => aircraft::is_at(path),
+            Self::Stl10 => Stl10::is_at(path),
             Self::Folder => path.is_dir(),
         }
     }
 
+    /// The options that the format reads.
+    fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::Dtd => &["data.fold"],
+            _ => &[],
+        }
+    }
+
     pub(super) fn open(self, path: &Path, split: Split, options: &ReadOptions) -> Result<Box<dyn Dataset>> {
-        let _ = options;
+        options.refuse_unknown(self.options(), self.name())?;
         Ok(match self {
             Self::Idx => Box::new(Idx::open(path, split)?),
+            Self::Dtd => Box::new(dtd::open(path, split, options)?),
+            Self::Flowers102 => Box::new(flowers102::open(path, split)?),
+            Self::Food101 => Box::new(food101::open(path, split)?),
+            Self::Pets => Box::new(pets::open(path, split)?),
+            Self::Cars => Box::new(cars::open(path, split)?),
+            Self::Aircraft => Box::new(aircraft::open(path, split)?),
+            Self::Stl10 => Box::new(Stl10::open(path, split)?),
             Self::Folder => Box::new(ImageFolder::open(path, split)?),
         })
     }

@@ -1,12 +1,25 @@
 //! Images behind one interface, recognised from the path or named in a recipe.
 
+mod aircraft;
+mod cars;
+mod classes;
+mod dtd;
+#[cfg(test)]
+mod fixture;
+mod flowers102;
 mod folder;
+mod food101;
 mod format;
 mod idx;
 mod image_files;
 mod joined;
+mod layout_root;
+mod mat;
+mod pets;
 mod source;
 mod split;
+mod split_file;
+mod stl10;
 
 pub use folder::ImageFolder;
 pub use format::Format;

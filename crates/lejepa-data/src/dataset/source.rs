@@ -41,6 +41,25 @@ impl ReadOptions {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Refuses what a format does not know.
+    pub(super) fn refuse_unknown(&self, known: &[&str], format: &str) -> Result<()> {
+        let given = [
+            ("data.fold", self.fold.map(|fold| fold.to_string())),
+            ("data.images", self.images.clone()),
+            ("data.labels", self.labels.clone()),
+        ];
+        for (field, value) in given {
+            if let Some(got) = value.filter(|_| !known.contains(&field)) {
+                return Err(Error::Setting {
+                    field,
+                    expected: format!("absent for the format {format}"),
+                    got,
+                });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Opens a split of whatever lies at a path.
@@ -59,4 +78,30 @@ pub fn open_source(source: &SourceConfig, split: Split) -> Result<Box<dyn Datase
         None => Format::recognise(path).ok_or_else(|| Error::UnknownFormat { path: path.into() })?,
     };
     format.open(path, split, &source.options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::fixture;
+
+    #[test]
+    fn an_option_that_a_format_does_not_know_is_refused() {
+        let fold = ReadOptions { fold: Some(1), ..Default::default() };
+        let images = ReadOptions { images: Some("x".into()), ..Default::default() };
+        let labels = ReadOptions { labels: Some("y".into()), ..Default::default() };
+        for (format, options, field) in
+            [("pets", &fold, "data.fold"), ("dtd", &images, "data.images"), ("cars", &labels, "data.labels")]
+        {
+            let path = fixture::path(format);
+            let source = SourceConfig { path, options: options.clone(), ..Default::default() };
+            let message = open_source(&source, Split::Train).err().unwrap().to_string();
+            assert!(
+                message.starts_with(&format!("`{field}` must be absent for the format {format}")),
+                "{message}"
+            );
+        }
+        let dtd = SourceConfig { path: fixture::path("dtd"), options: fold, ..Default::default() };
+        assert!(open_source(&dtd, Split::Train).is_ok());
+    }
 }
