@@ -78,15 +78,17 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
             (Some(EmbedError::RuntimeNotFound), _, _) => Some(
                 "`make setup` fetches it, --onnxruntime FILE names one, `lejepa doctor` shows what is found",
             ),
-            (_, Some(TrainError::Setting { field: "data.path", .. }), _) => {
-                Some("lejepa train --data FOLDER")
-            }
             (_, Some(TrainError::NoCheckpoint { .. }), _) => {
                 Some("name the --out folder of a `lejepa train`")
             }
             (_, Some(TrainError::Checkpoint { .. }), _) => {
                 Some("remove this file to go on from the one before it")
             }
+            (_, _, Some(DataError::Setting { field: "data.path", .. })) => Some("lejepa train --data PATH"),
+            (_, _, Some(DataError::TooManyBroken { .. })) => Some(
+                "`lejepa data verify PATH` lists all of them, --set data.broken_limit=SHARE tolerates more",
+            ),
+            (_, _, Some(DataError::Sample { .. })) => Some("`lejepa data verify PATH` lists all such images"),
             (_, _, Some(DataError::NoSplit { .. })) => {
                 Some("put the class folders of each split into train/ and test/ (or val/)")
             }

@@ -26,6 +26,8 @@ mod batch_stream;
 #[cfg(feature = "datasets")]
 mod broken;
 #[cfg(feature = "datasets")]
+mod cache;
+#[cfg(feature = "datasets")]
 mod dataset;
 mod decode;
 mod encoder_card;
@@ -52,6 +54,8 @@ pub use batch::{Batch, BatchConfig, BatchSource, ViewBatch};
 pub use batch_stream::BatchStream;
 #[cfg(feature = "datasets")]
 pub use broken::BrokenImage;
+#[cfg(feature = "datasets")]
+pub use cache::Cached;
 #[cfg(feature = "datasets")]
 pub use dataset::{
     Dataset, Format, Idx, ImageFile, ImageFiles, ImageFolder, ReadOptions, SourceConfig, Split, open,

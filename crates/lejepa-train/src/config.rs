@@ -1,14 +1,14 @@
 //! The training configuration: a TOML recipe plus what was typed on the command line, validated.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use lejepa_data::{Preprocess, ViewSize, Views, ViewsConfig};
+use lejepa_data::{DataConfig, Preprocess, ViewSize, Views, ViewsConfig};
 use lejepa_loss::LossConfig;
 use lejepa_model::{EncoderConfig, ImageSize, ProjectorConfig};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use crate::{AdamWConfig, Error, Result, Schedule};
+use crate::{AdamWConfig, Error, Result, Schedule, preset};
 
 /// A whole recipe. Every key has a default but `data.path`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -32,15 +32,6 @@ pub struct TrainConfig {
     pub optimizer: AdamWConfig,
     /// How long.
     pub train: LoopConfig,
-}
-
-/// The `[data]` table.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct DataConfig {
-    /// A folder, seen from the working directory.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<PathBuf>,
 }
 
 /// The `[preprocess]` table.
@@ -122,6 +113,7 @@ impl TrainConfig {
         for change in overrides {
             apply(&mut table, change)?;
         }
+        preset::spell_out(&mut table)?;
         let config: Self = table.try_into().map_err(|error: toml::de::Error| Error::Config {
             origin: COMMAND_LINE.into(),
             problem: error.to_string(),
@@ -136,6 +128,7 @@ impl TrainConfig {
         self.projector.check()?;
         self.loss.build()?;
         self.optimizer.check()?;
+        self.data.check()?;
         let refuse = |field, expected: &str, got: String| {
             Err(Error::Setting { field, expected: expected.into(), got })
         };
@@ -193,13 +186,10 @@ impl TrainConfig {
         Ok(Views::new(&self.views, &self.preprocess()?, local_size)?)
     }
 
-    /// Where the data lies.
-    pub fn data_path(&self) -> Result<&Path> {
-        self.data.path.as_deref().ok_or_else(|| Error::Setting {
-            field: "data.path",
-            expected: "given in the recipe or with --data".into(),
-            got: "nothing".into(),
-        })
+    /// The short side of images in the cache: enough for a crop of a quarter of the area.
+    pub fn cache_short_side(&self) -> Result<usize> {
+        let ImageSize { height, width } = self.encoder.resolve()?.image_size;
+        Ok(self.data.cache_short_side.unwrap_or(2 * height.min(width)))
     }
 
     /// All steps of the run: at least one.
@@ -263,7 +253,7 @@ mod tests {
         .unwrap();
         assert_eq!((config.seed, config.loss.lambda, config.views.local.count), (7, 0.1, 0));
         assert_eq!(config.encoder.arch, "vit_small_patch16_224");
-        assert_eq!(config.data_path().unwrap(), Path::new("/some/where"));
+        assert_eq!(config.data.path.as_deref(), Some(Path::new("/some/where")));
     }
 
     #[test]
@@ -282,6 +272,9 @@ mod tests {
         assert!(message(&["train.epochs=-1"]).contains("train.epochs"));
         assert!(message(&["loss.lambda=2"]).contains("[loss] `lambda` must be between 0 and 1, got: 2"));
         assert!(message(&["loss.lambda=much"]).contains("lambda"));
+        assert!(message(&["data.broken_limit=2"]).contains("data.broken_limit"));
+        assert!(message(&["data.format=floppy"]).contains("floppy"));
+        assert!(message(&["data.path=a", "data.mix=[{path = 'b'}]"]).contains("data.mix"));
         assert!(message(&["views.flip=2"]).contains("views.flip"));
         assert!(message(&["views.local_size=95"]).contains("multiple of the patch size 16"));
         assert!(message(&["encoder.arch=alexnet"]).contains("encoder.arch"));
@@ -289,6 +282,34 @@ mod tests {
         assert!(message(&["optimizer.lr=0"]).contains("optimizer.lr"));
         assert!(message(&["seed.deep=1", "seed.deep.deeper=1"]).contains("not a table"));
         assert!(message(&["nonsense"]).contains("expected key=value"));
+    }
+
+    #[test]
+    fn a_preset_gives_the_keys_that_are_not_given() {
+        let config = load(&["views.preset=galaxies", "views.blur=0.9", "views.local.count=3"]).unwrap();
+        assert_eq!((config.views.quarter_turns, config.views.flip_vertical), (0.75, 0.5));
+        assert_eq!((config.views.blur, config.views.local.count), (0.9, 3));
+        assert_eq!(config.views.local.scale, [0.1, 0.4], "single keys of a table can be given");
+        assert_eq!(config.views.preset, None, "spelt out");
+        assert_eq!(load(&["views.preset=natural"]).unwrap(), load(&[]).unwrap(), "the default");
+        for (name, _) in ViewsConfig::PRESETS {
+            load(&[&format!("views.preset={name}")]).unwrap();
+        }
+        let unknown = message(&["views.preset=moon"]);
+        assert!(unknown.contains("moon") && unknown.contains("galaxies"), "{unknown}");
+    }
+
+    #[test]
+    fn a_preset_may_be_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine.toml");
+        let preset = format!("views.preset={}", path.display());
+        std::fs::write(&path, "flip = 0.25\nhue = 0.0").unwrap();
+        let config = load(&[&preset]).unwrap();
+        assert_eq!((config.views.flip, config.views.hue), (0.25, 0.));
+        std::fs::write(&path, "flop = 0.25").unwrap();
+        let message = message(&[&preset]);
+        assert!(message.contains("flop") && message.contains("mine.toml"), "{message}");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! ```text
 //! RUN/config.toml                          the whole configuration
 //! RUN/metrics.jsonl                        one line per step
+//! RUN/broken-images.jsonl                  images that could not be used, if any
 //! RUN/checkpoints/step-00000170.safetensors    weights, optimiser state, configuration
 //! ```
 //!
@@ -27,18 +28,21 @@
 
 mod adamw;
 mod audit;
+mod broken_log;
 mod checkpoint;
 mod config;
 mod error;
 mod metrics;
 mod model;
+mod preset;
 mod pretrain;
 mod schedule;
 
 pub use adamw::{AdamW, AdamWConfig};
 pub use audit::audit_gradients;
+pub(crate) use broken_log::BrokenLog;
 pub use checkpoint::{Checkpoint, Snapshot};
-pub use config::{DataConfig, LoopConfig, Override, PreprocessConfig, TrainConfig};
+pub use config::{LoopConfig, Override, PreprocessConfig, TrainConfig};
 pub use error::{Error, Result};
 pub use metrics::{MetricsLog, StepMetrics};
 pub use model::Model;

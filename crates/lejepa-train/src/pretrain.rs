@@ -6,17 +6,29 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use candle_core::{DType, Device, Tensor};
-use lejepa_data::{BatchSource, BatchStream, Split, write_atomically};
+use lejepa_data::{
+    BatchConfig, BatchSource, BatchStream, BrokenImage, Cached, Dataset, TrainingData, write_atomically,
+};
 
 use crate::{
-    AdamW, Checkpoint, Error, MetricsLog, Model, Result, Snapshot, StepMetrics, TrainConfig, audit_gradients,
+    AdamW, BrokenLog, Checkpoint, Error, MetricsLog, Model, Result, Snapshot, StepMetrics, TrainConfig,
+    audit_gradients,
 };
 
 /// What a run tells its caller.
 #[derive(Debug)]
 pub enum Event<'a> {
+    /// Images are decoded into the cache; so many of all.
+    Caching {
+        /// How many are done.
+        done: usize,
+        /// How many there are.
+        images: usize,
+    },
     /// The run is about to take its first step.
     Started(&'a Plan),
+    /// An image cannot be used, for the first time in this run; another takes its place.
+    Broken(&'a BrokenImage),
     /// A step was taken.
     Step(&'a StepMetrics),
 }
@@ -32,6 +44,8 @@ pub struct Plan {
     pub start: u64,
     /// All steps.
     pub total: u64,
+    /// What a user should know about the data.
+    pub notes: Vec<String>,
 }
 
 /// How a run ended.
@@ -60,9 +74,14 @@ pub fn pretrain(
     config.check()?;
     let device = Device::Cpu;
     let loss = config.loss.build()?;
-    let dataset = lejepa_data::open(config.data_path()?, Split::Train)?;
-    let fingerprint = dataset.fingerprint().to_string();
-    let source = Arc::new(BatchSource::new(dataset, config.views()?, config.train.batch, config.seed)?);
+    let data = open_data(config, observe)?;
+    let fingerprint = data.dataset.fingerprint().to_string();
+    let notes = data.dataset.notes().to_vec();
+    let source = Arc::new(BatchSource::new(
+        data,
+        config.views()?,
+        BatchConfig { batch: config.train.batch, seed: config.seed, broken_limit: config.data.broken_limit },
+    )?);
     let steps_per_epoch = source.steps_per_epoch();
     let total = config.total_steps(steps_per_epoch);
     let schedule = config.schedule(total);
@@ -80,25 +99,31 @@ pub fn pretrain(
     write_config(config, run)?;
     let mut log = MetricsLog::open(&run.join("metrics.jsonl"), start)?;
     let parameters = model.trainable().map(|(_name, variable)| variable.elem_count()).sum();
+    let mut broken = BrokenLog::open(&run.join("broken-images.jsonl"))?;
     let mut keep_going =
-        observe(Event::Started(&Plan { images: source.dataset().len(), parameters, start, total }));
+        observe(Event::Started(&Plan { images: source.dataset().len(), parameters, start, total, notes }));
 
     let mut taken = start;
     let mut clock = Instant::now();
-    for batch in BatchStream::start(source, start..total)? {
+    for batch in BatchStream::start(source, start..total, config.data.worker_threads())? {
         if keep_going.is_break() {
             break;
         }
         let batch = match batch {
             Ok(batch) => batch,
             Err(error) => {
-                // One unreadable image must not cost the steps since the last checkpoint.
+                // Data that cannot be read must not cost the steps since the last checkpoint.
                 if taken > start {
                     save(taken, &optimizer)?;
                 }
                 return Err(error.into());
             }
         };
+        for image in &batch.broken {
+            if broken.add(image)? {
+                let _ = observe(Event::Broken(image));
+            }
+        }
         let step = batch.step;
         let lr = schedule.at(step);
         let terms = model.loss(&batch, &loss)?;
@@ -137,13 +162,37 @@ pub fn pretrain(
     Ok(Summary { step: taken, total })
 }
 
+/// Opens the data, with a cache before it if the recipe asks for one.
+fn open_data(
+    config: &TrainConfig,
+    observe: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+) -> Result<TrainingData> {
+    let Some(folder) = &config.data.cache else { return Ok(config.data.open(&mut Ok)?) };
+    let short_side = config.cache_short_side()?;
+    let mut cached = |dataset: Box<dyn Dataset>| -> lejepa_data::Result<Box<dyn Dataset>> {
+        let (mut done, images) = (0, dataset.len());
+        let cached = Cached::open(dataset, folder, short_side, &mut |more| {
+            done += more;
+            observe(Event::Caching { done, images })
+        })?;
+        Ok(Box::new(cached))
+    };
+    Ok(config.data.open(&mut cached)?)
+}
+
 fn check_same_run(
     checkpoint: &Checkpoint,
     config: &TrainConfig,
     fingerprint: &str,
     run: &Path,
 ) -> Result<()> {
-    let difference = if checkpoint.config != *config {
+    // However many threads prepare them, batches are the same.
+    let decisive = |config: &TrainConfig| {
+        let mut config = config.clone();
+        config.data.workers = None;
+        config
+    };
+    let difference = if decisive(&checkpoint.config) != decisive(config) {
         "another configuration"
     } else if checkpoint.data_fingerprint != fingerprint {
         "other training data"

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use candle_core::{Device, Tensor};
 use clap::Args;
-use lejepa_data::{Image, Preprocess, Split, write_atomically};
+use lejepa_data::{Dataset, Image, Preprocess, write_atomically};
 use lejepa_train::{Checkpoint, Model, TrainConfig};
 
 use crate::encoder_file::{self, Origin, RuntimeArguments};
@@ -62,16 +62,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 /// Training images, or made-up ones where the data is not at hand any more.
 fn comparison_pixels(config: &TrainConfig, preprocess: &Preprocess) -> Result<(Vec<f32>, &'static str)> {
-    let dataset = config.data_path().ok().and_then(|path| lejepa_data::open(path, Split::Train).ok());
-    let mut pixels = Vec::with_capacity(IMAGES * preprocess.pixel_count());
-    for index in 0..IMAGES {
-        let image = match &dataset {
-            Some(dataset) => dataset.image(index % dataset.len())?,
-            None => made_up_image(index, preprocess)?,
-        };
-        pixels.extend(preprocess.apply(&image)?);
+    let mut images =
+        config.data.open(&mut Ok).map_or_else(|_| Vec::new(), |data| readable_images(&*data.dataset));
+    let kind = if images.len() == IMAGES { "training images" } else { "made-up images" };
+    if images.len() < IMAGES {
+        images = (0..IMAGES).map(|index| made_up_image(index, preprocess)).collect::<Result<_>>()?;
     }
-    Ok((pixels, if dataset.is_some() { "training images" } else { "made-up images" }))
+    let mut pixels = Vec::with_capacity(IMAGES * preprocess.pixel_count());
+    for image in &images {
+        pixels.extend(preprocess.apply(image)?);
+    }
+    Ok((pixels, kind))
+}
+
+/// The first images that can be read; with few images, some more than once.
+fn readable_images(dataset: &dyn Dataset) -> Vec<Image> {
+    let attempts = (0..4 * IMAGES).map(|index| index % dataset.len());
+    attempts.filter_map(|index| dataset.image(index).ok()).take(IMAGES).collect()
 }
 
 fn made_up_image(index: usize, preprocess: &Preprocess) -> Result<Image> {

@@ -21,9 +21,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Folder of images, or of IDX files
-    #[arg(long, value_name = "FOLDER")]
+    /// Images: a folder, an HDF5, Parquet, npz or tar file, or the layout of a well-known dataset
+    #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
+
+    /// Views for a kind of images: natural, small, grey, galaxies, or a .toml file
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
 
     /// Architecture, such as vit_tiny_patch16_224
     #[arg(long, value_name = "NAME")]
@@ -65,6 +69,9 @@ impl Arguments {
         if let Some(data) = &self.data {
             change("data.path", Some(data.display().to_string().into()));
         }
+        if let Some(preset) = &self.preset {
+            change("views.preset", Some(preset.clone().into()));
+        }
         if let Some(epochs) = self.epochs {
             change("train.epochs", Some(epochs.into()));
         }
@@ -80,27 +87,34 @@ impl Arguments {
         Ok(TrainConfig::load(self.config.as_deref(), &overrides)?)
     }
 
-    fn out(&self, config: &TrainConfig) -> Result<PathBuf> {
+    fn out(&self, config: &TrainConfig) -> PathBuf {
         if let Some(out) = &self.out {
-            return Ok(out.clone());
+            return out.clone();
         }
         let recipe_folder = self.config.as_deref().and_then(Path::parent).and_then(Path::file_name);
         let name = match recipe_folder {
             Some(name) => name,
-            None => config.data_path()?.file_name().unwrap_or("run".as_ref()),
+            None => config.data.path.as_deref().and_then(Path::file_name).unwrap_or("mixture".as_ref()),
         };
-        Ok(Path::new("runs").join(name))
+        Path::new("runs").join(name)
     }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let config = arguments.config()?;
-    let out = arguments.out(&config)?;
+    let out = arguments.out(&config);
     interrupt::listen()?;
     let mut display = Display::default();
     let clock = Instant::now();
-    let summary = pretrain(&config, &out, &mut |event| display.show(&event))?;
+    let summary = pretrain(&config, &out, &mut |event| display.show(&event));
     display.finish();
+    let summary = match summary {
+        Err(_) if interrupt::requested() => {
+            eprintln!("stopped before the first step");
+            return Ok(ExitCode::from(interrupt::EXIT_CODE));
+        }
+        summary => summary?,
+    };
 
     if !summary.is_complete() {
         eprintln!("stopped after step {} of {}; the same command goes on", summary.step, summary.total);
@@ -131,7 +145,23 @@ struct Display {
 impl Display {
     fn show(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         match event {
+            Event::Caching { done, images } => {
+                let bar = self.bar.get_or_insert_with(|| progress::bar(*images as u64));
+                bar.set_message("images into the cache");
+                bar.set_position(*done as u64);
+                if done == images {
+                    self.finish();
+                    self.bar = None;
+                }
+            }
             Event::Started(plan) => self.start(plan),
+            Event::Broken(image) => {
+                let line = format!("skipped {}: {}", image.name, image.reason);
+                match &self.bar {
+                    Some(bar) => bar.suspend(|| eprintln!("{line}")),
+                    None => eprintln!("{line}"),
+                }
+            }
             Event::Step(metrics) => {
                 if let Some(bar) = &self.bar {
                     bar.inc(1);
@@ -152,6 +182,9 @@ impl Display {
     fn start(&mut self, plan: &Plan) {
         let millions = plan.parameters as f64 / 1e6;
         eprintln!("{} images, {millions:.2} M parameters, {} steps", plan.images, plan.total);
+        for note in &plan.notes {
+            eprintln!("note: {note}");
+        }
         if plan.start > 0 {
             eprintln!("going on after step {}", plan.start);
         }
