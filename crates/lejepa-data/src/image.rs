@@ -3,9 +3,10 @@
 use std::io::{BufRead, Cursor, Seek};
 use std::path::Path;
 
-use ::image::{DynamicImage, ImageDecoder, ImageError, ImageReader};
+use ::image::codecs::png::PngEncoder;
+use ::image::{DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageError, ImageReader};
 
-use crate::{Error, Result};
+use crate::{Error, Result, write_atomically};
 
 /// An 8-bit image, grey (1 channel) or colour (3 channels).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +69,16 @@ impl Image {
     /// Decodes an image file that is in memory.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         decode(&mut Cursor::new(bytes))
+    }
+
+    /// Writes a PNG file.
+    pub fn write_png(&self, path: &Path) -> Result<()> {
+        let colour = if self.channels == 1 { ExtendedColorType::L8 } else { ExtendedColorType::Rgb8 };
+        write_atomically(path, |file| {
+            PngEncoder::new(file)
+                .write_image(&self.pixels, self.width as u32, self.height as u32, colour)
+                .map_err(std::io::Error::other)
+        })
     }
 
     /// Rows.
@@ -170,6 +181,17 @@ mod tests {
         header.extend([8, 2, 0, 0, 0]);
         header.extend([0x6e, 0x7b, 0x4d, 0x16]);
         assert!(Image::decode(&header).is_err());
+    }
+
+    #[test]
+    fn a_written_png_is_read_back_unchanged() {
+        let folder = tempfile::tempdir().unwrap();
+        for (channels, pixels) in [(1, vec![1, 2, 250, 4, 5, 6]), (3, (0..18).collect())] {
+            let image = Image::from_pixels(2, 3, channels, pixels).unwrap();
+            let path = folder.path().join("image.png");
+            image.write_png(&path).unwrap();
+            assert_eq!(Image::open(&path).unwrap(), image);
+        }
     }
 
     #[test]

@@ -22,10 +22,14 @@ mod atomic_file;
 #[cfg(feature = "datasets")]
 mod batch;
 #[cfg(feature = "datasets")]
+mod contact_sheet;
+#[cfg(feature = "datasets")]
 mod dataset;
 mod encoder_card;
 mod error;
 mod image;
+#[cfg(feature = "datasets")]
+mod inspection;
 #[cfg(feature = "datasets")]
 mod jitter;
 mod preprocess;
@@ -36,11 +40,19 @@ mod sampler;
 #[cfg(feature = "datasets")]
 mod stored;
 #[cfg(feature = "datasets")]
+mod title;
+#[cfg(feature = "datasets")]
+mod unreadable;
+#[cfg(feature = "datasets")]
+mod verification;
+#[cfg(feature = "datasets")]
 mod views;
 
 pub use atomic_file::write_atomically;
 #[cfg(feature = "datasets")]
 pub use batch::{Batch, BatchSource, BatchStream, ViewBatch};
+#[cfg(feature = "datasets")]
+pub use contact_sheet::{ContactSheet, SheetCell, SheetRow};
 #[cfg(feature = "datasets")]
 pub use dataset::{
     Dataset, Format, Idx, ImageFile, ImageFiles, ImageFolder, ReadOptions, SourceConfig, Split, open,
@@ -49,12 +61,18 @@ pub use dataset::{
 pub use encoder_card::{CARD_FORMAT, CARD_KEY, EMBEDDING_OUTPUT, EncoderCard, PIXELS_INPUT};
 pub use error::{Error, Result};
 pub use image::{CropBox, Image};
+#[cfg(feature = "datasets")]
+pub use inspection::{ClassCount, ImageSize, ImageSizes, Inspection, Progress, SplitInspection};
 pub use preprocess::Preprocess;
 pub use random::{Purpose, generator};
 #[cfg(feature = "datasets")]
 pub use sampler::Sampler;
 #[cfg(feature = "datasets")]
 pub use stored::Stored;
+#[cfg(feature = "datasets")]
+pub use unreadable::Unreadable;
+#[cfg(feature = "datasets")]
+pub use verification::{SplitVerification, Verification};
 #[cfg(feature = "datasets")]
 pub use views::{CropConfig, ViewSize, Views, ViewsConfig};
 
