@@ -37,6 +37,9 @@ fn help_is_as_written_down() {
         ("train", &["train", "--help"]),
         ("export", &["export", "--help"]),
         ("eval", &["eval", "--help"]),
+        ("data", &["data", "--help"]),
+        ("data-inspect", &["data", "inspect", "--help"]),
+        ("data-verify", &["data", "verify", "--help"]),
         ("doctor", &["doctor", "--help"]),
     ] {
         let output = Command::new(LEJEPA).args(arguments).env("COLUMNS", "100").output().unwrap();

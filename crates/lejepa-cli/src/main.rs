@@ -6,6 +6,8 @@ mod failure;
 mod interrupt;
 mod output;
 mod progress;
+mod source;
+mod table;
 
 use std::process::ExitCode;
 
@@ -29,6 +31,8 @@ enum Command {
     Train(commands::train::Arguments),
     Export(commands::export::Arguments),
     Eval(commands::eval::Arguments),
+    #[command(subcommand)]
+    Data(commands::data::Command),
     Doctor(commands::doctor::Arguments),
 }
 
@@ -37,6 +41,7 @@ fn main() -> ExitCode {
         Command::Train(arguments) => commands::train::run(arguments),
         Command::Export(arguments) => commands::export::run(arguments),
         Command::Eval(arguments) => commands::eval::run(arguments),
+        Command::Data(command) => commands::data::run(command),
         Command::Doctor(arguments) => commands::doctor::run(arguments),
     };
     result.unwrap_or_else(|error| failure::report(&error))

@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
+use ::image::codecs::png::PngEncoder;
+use ::image::{ExtendedColorType, ImageEncoder};
+
 use crate::decode::Encoded;
-use crate::{Error, Result};
+use crate::{Error, Result, write_atomically};
 
 /// An 8-bit image, grey (1 channel) or colour (3 channels).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +77,16 @@ impl Image {
         Encoded::open(&mut std::io::Cursor::new(bytes))?.decode()
     }
 
+    /// Writes a PNG file.
+    pub fn write_png(&self, path: &Path) -> Result<()> {
+        let colour = if self.channels == 1 { ExtendedColorType::L8 } else { ExtendedColorType::Rgb8 };
+        write_atomically(path, |file| {
+            PngEncoder::new(file)
+                .write_image(&self.pixels, self.width as u32, self.height as u32, colour)
+                .map_err(std::io::Error::other)
+        })
+    }
+
     /// Rows.
     pub fn height(&self) -> usize {
         self.height
@@ -141,6 +154,17 @@ mod tests {
         header.extend([8, 2, 0, 0, 0]);
         header.extend([0x6e, 0x7b, 0x4d, 0x16]);
         assert!(Image::decode(&header).is_err());
+    }
+
+    #[test]
+    fn a_written_png_is_read_back_unchanged() {
+        let folder = tempfile::tempdir().unwrap();
+        for (channels, pixels) in [(1, vec![1, 2, 250, 4, 5, 6]), (3, (0..18).collect())] {
+            let image = Image::from_pixels(2, 3, channels, pixels).unwrap();
+            let path = folder.path().join("image.png");
+            image.write_png(&path).unwrap();
+            assert_eq!(Image::open(&path).unwrap(), image);
+        }
     }
 
     #[test]

@@ -22,56 +22,37 @@ mod atomic_file;
 #[cfg(feature = "datasets")]
 mod batch;
 #[cfg(feature = "datasets")]
-mod batch_stream;
-#[cfg(feature = "datasets")]
-mod broken;
-#[cfg(feature = "datasets")]
-mod cache;
-#[cfg(feature = "datasets")]
 mod dataset;
 mod decode;
 mod encoder_card;
 mod error;
 mod image;
+#[cfg(feature = "datasets")]
+mod inspection;
 mod preprocess;
 mod random;
 mod resize;
-#[cfg(feature = "datasets")]
-mod sampler;
-#[cfg(feature = "datasets")]
-mod shrunk_jpeg;
-#[cfg(feature = "datasets")]
-mod stored;
-#[cfg(feature = "datasets")]
-mod training_data;
 #[cfg(feature = "datasets")]
 mod views;
 
 pub use atomic_file::write_atomically;
 #[cfg(feature = "datasets")]
-pub use batch::{Batch, BatchConfig, BatchSource, ViewBatch};
-#[cfg(feature = "datasets")]
-pub use batch_stream::BatchStream;
-#[cfg(feature = "datasets")]
-pub use broken::BrokenImage;
-#[cfg(feature = "datasets")]
-pub use cache::Cached;
+pub use batch::{Batch, BatchConfig, BatchSource, BatchStream, BrokenImage, Part, Sampler, ViewBatch};
 #[cfg(feature = "datasets")]
 pub use dataset::{
-    Dataset, Format, Idx, ImageFile, ImageFiles, ImageFolder, ReadOptions, SourceConfig, Split, open,
-    open_source,
+    Cached, DataConfig, Dataset, Format, Idx, ImageFile, ImageFiles, ImageFolder, MixtureConfig, ReadOptions,
+    SourceConfig, Split, Stored, TrainingData, open, open_source,
 };
 pub use encoder_card::{CARD_FORMAT, CARD_KEY, EMBEDDING_OUTPUT, EncoderCard, PIXELS_INPUT};
 pub use error::{Error, Result};
 pub use image::{CropBox, Image};
+#[cfg(feature = "datasets")]
+pub use inspection::{
+    ClassCount, ContactSheet, ImageSize, ImageSizes, Inspection, Progress, SheetCell, SheetRow,
+    SplitInspection, SplitVerification, Verification,
+};
 pub use preprocess::Preprocess;
 pub use random::{Purpose, generator};
-#[cfg(feature = "datasets")]
-pub use sampler::{Part, Sampler};
-#[cfg(feature = "datasets")]
-pub use stored::Stored;
-#[cfg(feature = "datasets")]
-pub use training_data::{DataConfig, MixtureConfig, TrainingData};
 #[cfg(feature = "datasets")]
 pub use views::{CropConfig, ViewSize, Views, ViewsConfig, Workbench};
 

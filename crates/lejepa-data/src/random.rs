@@ -18,6 +18,8 @@ pub enum Purpose {
     Replacement = 4,
     /// The order of samples within one of several datasets.
     Mixture = 5,
+    /// Which samples an inspection looks at.
+    Inspection = 6,
 }
 
 /// The generator of the `index`-th and `part`-th use for a purpose.

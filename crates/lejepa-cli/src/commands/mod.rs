@@ -1,5 +1,6 @@
 //! One file per subcommand.
 
+pub(crate) mod data;
 pub(crate) mod doctor;
 pub(crate) mod eval;
 pub(crate) mod export;

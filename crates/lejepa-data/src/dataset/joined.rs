@@ -4,7 +4,7 @@ use super::Dataset;
 use crate::{Result, Stored};
 
 /// Datasets one after the other.
-pub(crate) struct Joined {
+pub(super) struct Joined {
     /// Each with the index of its first image.
     parts: Vec<(usize, Box<dyn Dataset>)>,
     images: usize,
@@ -14,7 +14,7 @@ pub(crate) struct Joined {
 
 impl Joined {
     /// Joins datasets in their order.
-    pub(crate) fn new(datasets: Vec<Box<dyn Dataset>>) -> Self {
+    pub(super) fn new(datasets: Vec<Box<dyn Dataset>>) -> Self {
         let mut hasher = blake3::Hasher::new();
         let mut joined = Self { parts: Vec::new(), images: 0, fingerprint: String::new(), notes: Vec::new() };
         for dataset in datasets {

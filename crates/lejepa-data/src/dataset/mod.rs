@@ -1,6 +1,7 @@
 //! Images behind one interface, recognised from the path or named in a recipe.
 
 mod aircraft;
+mod cached;
 mod cars;
 mod classes;
 mod dtd;
@@ -20,16 +21,21 @@ mod source;
 mod split;
 mod split_file;
 mod stl10;
+mod stored;
+mod training_data;
 
+pub use cached::Cached;
 pub use folder::ImageFolder;
 pub use format::Format;
 pub use idx::Idx;
 pub use image_files::{ImageFile, ImageFiles};
-pub(crate) use joined::Joined;
+use joined::Joined;
 pub use source::{ReadOptions, SourceConfig, open, open_source};
 pub use split::Split;
+pub use stored::Stored;
+pub use training_data::{DataConfig, MixtureConfig, TrainingData};
 
-use crate::{Error, Image, Result, Stored};
+use crate::{Error, Image, Result};
 
 /// One split of a set of images, labelled or not.
 pub trait Dataset: Send + Sync {

@@ -36,6 +36,18 @@ pub struct ReadOptions {
     pub labels: Option<String>,
 }
 
+impl SourceConfig {
+    /// How the data is stored: as the recipe says, or as recognised from the path.
+    pub fn recognise(&self) -> Result<Format> {
+        let path = &self.path;
+        if !path.exists() {
+            return Err(Error::NotFound { path: path.into() });
+        }
+        let recognised = || Format::recognise(path);
+        self.format.or_else(recognised).ok_or_else(|| Error::UnknownFormat { path: path.into() })
+    }
+}
+
 impl ReadOptions {
     /// Whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
@@ -69,15 +81,7 @@ pub fn open(path: &Path, split: Split) -> Result<Box<dyn Dataset>> {
 
 /// Opens a split of a dataset as a recipe describes it.
 pub fn open_source(source: &SourceConfig, split: Split) -> Result<Box<dyn Dataset>> {
-    let path = &source.path;
-    if !path.exists() {
-        return Err(Error::NotFound { path: path.into() });
-    }
-    let format = match source.format {
-        Some(format) => format,
-        None => Format::recognise(path).ok_or_else(|| Error::UnknownFormat { path: path.into() })?,
-    };
-    format.open(path, split, &source.options)
+    source.recognise()?.open(&source.path, split, &source.options)
 }
 
 #[cfg(test)]

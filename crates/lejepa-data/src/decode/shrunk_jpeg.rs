@@ -6,7 +6,7 @@ use ::image::metadata::Orientation;
 use ::image::{DynamicImage, GrayImage, ImageError, ImageFormat, RgbImage};
 use jpeg_decoder::{Decoder, PixelFormat};
 
-use crate::decode::upright;
+use super::upright;
 use crate::{Error, Image, Result};
 
 /// Decoding at half size is no faster than at full size, with other and faster code.

@@ -3,6 +3,9 @@
 //! Sizes are checked before anything is decoded; images come out upright (EXIF), in 8 bits, grey or
 //! colour.
 
+#[cfg(feature = "datasets")]
+pub(crate) mod shrunk_jpeg;
+
 use std::io::{BufRead, Seek};
 
 use ::image::metadata::Orientation;
@@ -53,7 +56,7 @@ fn exchanges_sides(orientation: Orientation) -> bool {
     matches!(orientation, Rotate90 | Rotate90FlipH | Rotate270 | Rotate270FlipH)
 }
 
-pub(crate) fn upright(mut decoded: DynamicImage, orientation: Orientation) -> Result<Image> {
+fn upright(mut decoded: DynamicImage, orientation: Orientation) -> Result<Image> {
     decoded.apply_orientation(orientation);
     let (height, width) = (decoded.height() as usize, decoded.width() as usize);
     let (channels, pixels) = if decoded.color().has_color() {

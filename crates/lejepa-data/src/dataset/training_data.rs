@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::dataset::Joined;
-use crate::{Dataset, Error, Format, Part, ReadOptions, Result, SourceConfig, Split, open_source};
+use super::{Dataset, Format, Joined, ReadOptions, SourceConfig, Split, open_source};
+use crate::{Error, Part, Result};
 
 /// The `[data]` table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

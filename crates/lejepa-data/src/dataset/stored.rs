@@ -2,8 +2,7 @@
 
 use std::io::Cursor;
 
-use crate::decode::Encoded;
-use crate::shrunk_jpeg;
+use crate::decode::{Encoded, shrunk_jpeg};
 use crate::{Image, Result};
 
 /// An image file in memory, or pixels that need no decoding.

@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 use memmap2::Mmap;
 use rayon::prelude::*;
 
+use super::{Dataset, Stored};
 use crate::resize::{Resizer, Stretch};
-use crate::{BrokenImage, Dataset, Error, Image, Result, Stored, write_atomically};
+use crate::{BrokenImage, Error, Image, Result, write_atomically};
 
 const MAGIC: [u8; 16] = *b"lejepa pixels 1\n";
 const ENTRY: usize = 8 + 8 + 3 * 4;
-const FOOTER: usize = 8 + MAGIC.len();
 /// Images that are decoded at a time: memory stays bounded.
 const CHUNK: usize = 128;
 
@@ -188,6 +188,8 @@ fn read_entry(entry: &[u8], pixels: usize) -> Option<Entry> {
 mod tests {
     use super::*;
     use crate::{Split, open};
+
+    const FOOTER: usize = 8 + MAGIC.len();
 
     fn folder_of_images() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();

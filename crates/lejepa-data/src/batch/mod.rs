@@ -1,14 +1,21 @@
 //! Training batches: a pure function of seed and step.
 
+mod broken;
+mod sampler;
+mod stream;
+
+pub use broken::BrokenImage;
+pub use sampler::{Part, Sampler};
+pub use stream::BatchStream;
+
 use std::sync::{Mutex, PoisonError};
 
 use rand::Rng;
 use rayon::prelude::*;
 
-use crate::broken::BrokenImages;
-use crate::{
-    BrokenImage, Dataset, Purpose, Result, Sampler, TrainingData, ViewSize, Views, Workbench, generator,
-};
+use broken::BrokenImages;
+
+use crate::{Dataset, Purpose, Result, TrainingData, ViewSize, Views, Workbench, generator};
 
 /// The views of one training step.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,0 +1,46 @@
+//! `lejepa data`
+
+mod inspect;
+mod verify;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Subcommand;
+use lejepa_data::{BrokenImage, Progress};
+
+use crate::{output, progress};
+
+/// Look at data before training on it
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Inspect(inspect::Arguments),
+    Verify(verify::Arguments),
+}
+
+pub(crate) fn run(command: &Command) -> Result<ExitCode> {
+    match command {
+        Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Verify(arguments) => verify::run(arguments),
+    }
+}
+
+/// Runs a pass over a dataset with a progress bar.
+fn with_bar<T>(pass: impl FnOnce(&(dyn Fn(Progress) + Sync)) -> T) -> T {
+    let bar = progress::bar(0);
+    let passed = pass(&|progress| match progress {
+        Progress::Split(split, images) => {
+            bar.inc_length(images as u64);
+            bar.set_message(format!("{} images", split.name()));
+        }
+        Progress::Image => bar.inc(1),
+    });
+    bar.finish_and_clear();
+    passed
+}
+
+fn print_unreadable(images: &[BrokenImage]) {
+    for BrokenImage { name, reason } in images {
+        output::line(format_args!("{name}: {reason}"));
+    }
+}

@@ -1,0 +1,45 @@
+//! Data as it is named on the command line.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use lejepa_data::{Format, ReadOptions, SourceConfig};
+
+/// What every command that looks at data takes.
+#[derive(Debug, Args)]
+pub(crate) struct SourceArguments {
+    /// Folder or file that holds the images
+    path: PathBuf,
+
+    /// How it is stored, instead of recognising it
+    #[arg(long, value_name = "NAME", value_parser = format_names())]
+    format: Option<Format>,
+
+    /// Which official split of a dataset that has several, such as DTD
+    #[arg(long, value_name = "NUMBER")]
+    fold: Option<usize>,
+
+    /// Name of the images inside a file that holds several arrays or columns
+    #[arg(long, value_name = "NAME")]
+    images: Option<String>,
+
+    /// Name of the labels inside such a file
+    #[arg(long, value_name = "NAME")]
+    labels: Option<String>,
+}
+
+impl SourceArguments {
+    /// The same as a recipe would say it.
+    pub(crate) fn config(&self) -> SourceConfig {
+        let options =
+            ReadOptions { fold: self.fold, images: self.images.clone(), labels: self.labels.clone() };
+        SourceConfig { path: self.path.clone(), format: self.format, options }
+    }
+}
+
+fn format_names() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|typed| {
+        Format::ALL.into_iter().find(|format| format.name() == typed).ok_or("no such format")
+    })
+}

@@ -1,0 +1,149 @@
+//! Whether every image of a dataset can be used, and a hash of all that it holds.
+
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::for_each_split;
+use crate::{BrokenImage, Dataset, Format, Image, Progress, Result, SourceConfig, Split, Stored};
+
+/// What came of decoding every image.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verification {
+    /// Where the data lies.
+    pub path: PathBuf,
+    /// How it is stored.
+    pub format: Format,
+    /// The splits that are there.
+    pub splits: Vec<SplitVerification>,
+}
+
+/// What came of decoding every image of a split.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SplitVerification {
+    /// Which split.
+    pub split: Split,
+    /// Number of images.
+    pub images: usize,
+    /// A hash of the class names and of all images, as they are stored, with their labels, in order.
+    /// Where the data lies and what its files are called plays no part.
+    pub content: String,
+    /// Images that cannot be read.
+    pub unreadable: Vec<BrokenImage>,
+}
+
+impl Verification {
+    /// Decodes every image of every split.
+    pub fn of(source: &SourceConfig, progress: &(dyn Fn(Progress) + Sync)) -> Result<Self> {
+        let format = source.recognise()?;
+        let splits =
+            for_each_split(source, |split, dataset| SplitVerification::of(dataset, split, progress))?;
+        Ok(Self { path: source.path.clone(), format, splits })
+    }
+
+    /// Whether every image can be read.
+    pub fn is_clean(&self) -> bool {
+        self.splits.iter().all(|split| split.unreadable.is_empty())
+    }
+}
+
+impl SplitVerification {
+    fn of(dataset: &dyn Dataset, split: Split, progress: &(dyn Fn(Progress) + Sync)) -> Self {
+        progress(Progress::Split(split, dataset.len()));
+        let images: Vec<_> = (0..dataset.len())
+            .into_par_iter()
+            .map(|index| {
+                let stored = dataset.stored(index);
+                let hash = hash(stored.as_ref().ok(), dataset.label(index));
+                let problem = stored.and_then(Stored::decode).err();
+                progress(Progress::Image);
+                (hash, problem.map(|error| BrokenImage::new(dataset.name(index), &error)))
+            })
+            .collect();
+        let mut content = blake3::Hasher::new();
+        for name in dataset.class_names() {
+            content.update(&length(name.as_bytes())).update(name.as_bytes());
+        }
+        images.iter().for_each(|(hash, _)| _ = content.update(hash.as_bytes()));
+        Self {
+            split,
+            images: dataset.len(),
+            content: content.finalize().to_hex()[..16].into(),
+            unreadable: images.into_iter().filter_map(|(_, unreadable)| unreadable).collect(),
+        }
+    }
+}
+
+fn hash(stored: Option<&Stored>, label: Option<usize>) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&label.map_or(u64::MAX, |label| label as u64).to_le_bytes());
+    match stored {
+        Some(Stored::File(bytes)) => hasher.update(b"file").update(bytes),
+        Some(Stored::Pixels(image)) => hasher.update(b"pixels").update(&shape(image)).update(image.pixels()),
+        None => hasher.update(b"unreadable"),
+    };
+    hasher.finalize()
+}
+
+fn shape(image: &Image) -> Vec<u8> {
+    let shape = [image.height(), image.width(), image.channels()];
+    shape.iter().flat_map(|&size| (size as u64).to_le_bytes()).collect()
+}
+
+fn length(bytes: &[u8]) -> [u8; 8] {
+    (bytes.len() as u64).to_le_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn write_images(root: &Path, greys: &[u8]) {
+        for (index, &grey) in greys.iter().enumerate() {
+            let folder = root.join(format!("class{}", index % 2));
+            std::fs::create_dir_all(&folder).unwrap();
+            let image = ::image::GrayImage::from_pixel(4, 3, ::image::Luma([grey]));
+            image.save(folder.join(format!("{index}.bmp"))).unwrap();
+        }
+    }
+
+    fn verify(path: &Path) -> SplitVerification {
+        let source = SourceConfig { path: path.into(), ..Default::default() };
+        Verification::of(&source, &|_| ()).unwrap().splits.remove(0)
+    }
+
+    #[test]
+    fn the_content_changes_with_pixels_labels_and_order_but_not_with_the_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let contents = [[1, 2, 3, 4], [1, 2, 3, 5], [3, 2, 1, 4], [2, 1, 4, 3]].map(|greys| {
+            let path = folder.path().join(format!("{greys:?}"));
+            write_images(&path, &greys);
+            verify(&path).content
+        });
+        for (index, content) in contents.iter().enumerate() {
+            assert_eq!(content.len(), 16);
+            assert!(!contents[..index].contains(content));
+        }
+        let copy = folder.path().join("copy");
+        write_images(&copy, &[1, 2, 3, 4]);
+        assert_eq!(verify(&copy).content, contents[0]);
+
+        std::fs::rename(copy.join("class0"), copy.join("class2")).unwrap();
+        assert_ne!(verify(&copy).content, contents[0], "a class has another name");
+    }
+
+    #[test]
+    fn every_unreadable_image_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        write_images(folder.path(), &[7; 60]);
+        for index in (0..60).step_by(2) {
+            std::fs::write(folder.path().join(format!("class0/{index}.bmp")), "no image").unwrap();
+        }
+        let split = verify(folder.path());
+        assert_eq!((split.images, split.unreadable.len()), (60, 30));
+        assert!(split.unreadable[0].name.ends_with("class0/0.bmp"));
+    }
+}
