@@ -125,13 +125,7 @@ impl Preprocess {
             let expected = plane * image.channels();
             return Err(Error::BufferLength { what: "normalised image", expected, got: pixels.len() });
         }
-        for (channel, values) in pixels.chunks_exact_mut(plane).enumerate() {
-            let normalise = self.normalise(channel);
-            let source = image.pixels().chunks_exact(self.channels);
-            for (value, pixel) in values.iter_mut().zip(source) {
-                *value = normalise.apply(pixel[channel]);
-            }
-        }
+        pulp::Arch::new().dispatch(NormaliseImage { preprocess: self, image, pixels });
         Ok(())
     }
 }
@@ -147,6 +141,35 @@ impl Normalise {
     #[inline(always)]
     pub(crate) fn apply(self, value: u8) -> f32 {
         f32::from(value) * self.scale + self.offset
+    }
+}
+
+/// Compiled for the best instructions that the processor has.
+struct NormaliseImage<'a> {
+    preprocess: &'a Preprocess,
+    image: &'a Image,
+    pixels: &'a mut [f32],
+}
+
+impl pulp::NullaryFnOnce for NormaliseImage<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { preprocess, image, pixels } = self;
+        let plane = image.height() * image.width();
+        for (channel, values) in pixels.chunks_exact_mut(plane).enumerate() {
+            let normalise = preprocess.normalise(channel);
+            if image.channels() == 1 {
+                for (value, &byte) in values.iter_mut().zip(image.pixels()) {
+                    *value = normalise.apply(byte);
+                }
+            } else {
+                for (value, pixel) in values.iter_mut().zip(image.pixels().as_chunks::<3>().0) {
+                    *value = normalise.apply(pixel[channel]);
+                }
+            }
+        }
     }
 }
 

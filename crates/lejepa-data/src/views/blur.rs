@@ -1,7 +1,8 @@
 //! Gaussian blur, as torchvision does it: a kernel of fixed width, edges mirrored without repeating the
 //! outermost pixel.
 
-use super::{Planes, ViewSize};
+use super::ViewSize;
+use super::planes::{Planes, to_byte};
 
 /// A Gaussian kernel, and memory for what lies between its two passes.
 #[derive(Debug, Default)]
@@ -39,12 +40,11 @@ impl Blur {
     fn blur_rows(&mut self, plane: &[u8], size: ViewSize) {
         let Self { weights, padded_row, blurred_rows } = self;
         let half = weights.len() / 2;
-        // Whole groups of lanes, so that the last one needs no special case.
-        let padded_width = size.width.next_multiple_of(LANES) + 2 * half;
-        padded_row.resize(padded_width, 0.);
-        blurred_rows.resize(size.height * size.width, 0.);
-        let rows = plane.chunks_exact(size.width).zip(blurred_rows.chunks_exact_mut(size.width));
-        for (row, blurred) in rows {
+        // Rows of whole groups of lanes, so that the last group needs no special case.
+        let stride = size.width.next_multiple_of(LANES);
+        padded_row.resize(stride + 2 * half, 0.);
+        blurred_rows.resize(size.height * stride, 0.);
+        for (row, blurred) in plane.chunks_exact(size.width).zip(blurred_rows.chunks_exact_mut(stride)) {
             for (value, &byte) in padded_row[half..].iter_mut().zip(row) {
                 *value = f32::from(byte);
             }
@@ -53,12 +53,8 @@ impl Blur {
                 let beyond = (size.width - 1 + pad) as isize;
                 padded_row[half + size.width - 1 + pad] = f32::from(row[mirrored(beyond, size.width)]);
             }
-            for (start, blurred) in (0..).step_by(LANES).zip(blurred.chunks_mut(LANES)) {
-                let mut sums = [0.; LANES];
-                for (tap, &weight) in weights.iter().enumerate() {
-                    add(&mut sums, weight, &padded_row[start + tap..start + tap + LANES]);
-                }
-                blurred.copy_from_slice(&sums[..blurred.len()]);
+            for (group, blurred) in blurred.as_chunks_mut().0.iter_mut().enumerate() {
+                *blurred = weighted_sum(weights, |tap| &padded_row[group * LANES + tap..]);
             }
         }
     }
@@ -67,27 +63,32 @@ impl Blur {
     #[inline(always)]
     fn blur_columns(&self, plane: &mut [u8], size: ViewSize) {
         let half = (self.weights.len() / 2) as isize;
+        let stride = size.width.next_multiple_of(LANES);
         for (row, target) in plane.chunks_exact_mut(size.width).enumerate() {
-            for (start, target) in (0..).step_by(LANES).zip(target.chunks_mut(LANES)) {
-                let mut sums = [0.; LANES];
-                for (tap, &weight) in self.weights.iter().enumerate() {
+            for (group, target) in target.chunks_mut(LANES).enumerate() {
+                let sums = weighted_sum(&self.weights, |tap| {
                     let row = mirrored(row as isize + tap as isize - half, size.height);
-                    let from = row * size.width + start;
-                    add(&mut sums, weight, &self.blurred_rows[from..from + target.len()]);
-                }
+                    &self.blurred_rows[row * stride + group * LANES..]
+                });
                 for (byte, sum) in target.iter_mut().zip(sums) {
-                    *byte = sum.round_ties_even() as u8;
+                    *byte = to_byte(sum.round_ties_even());
                 }
             }
         }
     }
 }
 
+/// The sum of the first lanes of a slice per weight.
 #[inline(always)]
-fn add(sums: &mut [f32; LANES], weight: f32, values: &[f32]) {
-    for (sum, &value) in sums.iter_mut().zip(values) {
-        *sum += weight * value;
+fn weighted_sum<'a>(weights: &[f32], values: impl Fn(usize) -> &'a [f32]) -> [f32; LANES] {
+    let mut sums = [0.; LANES];
+    for (tap, &weight) in weights.iter().enumerate() {
+        let Some(values) = values(tap).first_chunk::<LANES>() else { continue };
+        for (sum, value) in sums.iter_mut().zip(values) {
+            *sum += weight * value;
+        }
     }
+    sums
 }
 
 /// An index that is mirrored at both ends until it lies inside.

@@ -8,7 +8,8 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Planes, ViewSize, ViewsConfig};
+use super::planes::{Planes, to_byte};
+use super::{ViewSize, ViewsConfig};
 
 /// One change of all colours.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -181,7 +182,7 @@ fn load(values: &[u8], block: &mut [f32; BLOCK]) {
 #[inline(always)]
 fn store(block: &[f32; BLOCK], values: &mut [u8]) {
     for (byte, &value) in values.iter_mut().zip(block) {
-        *byte = value as u8;
+        *byte = to_byte(value);
     }
 }
 

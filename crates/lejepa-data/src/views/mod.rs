@@ -112,17 +112,15 @@ impl Views {
             let crop = recipe.crop.rescaled((height, width), (image.height(), image.width()));
             let ViewSize { height: rows, width: columns } = recipe.orientation.source_size(recipe.size);
             resizer.crop(&image, crop, (rows, columns), resized)?;
-            let orientation = recipe.orientation;
-            pulp::Arch::new().dispatch(|| {
-                planes.load(resized, image.channels(), recipe.size, orientation);
-                colour::adjust(planes, &recipe.adjustments);
-                if let Some(sigma) = recipe.blur_sigma {
-                    blur.apply(planes, self.config.blur_kernel, sigma);
-                }
-                if recipe.solarize {
-                    planes.solarize(self.config.solarize_threshold);
-                }
-                planes.normalise_into(&self.preprocess, target);
+            let channels = image.channels();
+            pulp::Arch::new().dispatch(Finish {
+                views: self,
+                recipe,
+                resized,
+                channels,
+                planes,
+                blur,
+                target,
             });
         }
         Ok(())
@@ -141,6 +139,36 @@ impl Views {
             generator.random_bool(config.blur).then(|| generator.random_range(narrowest..=widest) as f32);
         let solarize = generator.random_bool(config.solarize);
         ViewRecipe { size, crop, orientation, adjustments, blur_sigma, solarize }
+    }
+}
+
+/// Everything after the crop, compiled for the best instructions that the processor has.
+struct Finish<'a> {
+    views: &'a Views,
+    recipe: &'a ViewRecipe,
+    resized: &'a [u8],
+    channels: usize,
+    planes: &'a mut Planes,
+    blur: &'a mut Blur,
+    target: &'a mut [f32],
+}
+
+impl pulp::NullaryFnOnce for Finish<'_> {
+    type Output = ();
+
+    // All that it calls must be inlined too, or it is compiled for the oldest processor.
+    #[inline(always)]
+    fn call(self) {
+        let Self { views, recipe, resized, channels, planes, blur, target } = self;
+        planes.load(resized, channels, recipe.size, recipe.orientation);
+        colour::adjust(planes, &recipe.adjustments);
+        if let Some(sigma) = recipe.blur_sigma {
+            blur.apply(planes, views.config.blur_kernel, sigma);
+        }
+        if recipe.solarize {
+            planes.solarize(views.config.solarize_threshold);
+        }
+        planes.normalise_into(&views.preprocess, target);
     }
 }
 

@@ -129,6 +129,14 @@ impl Planes {
     }
 }
 
+/// A whole number in `[0, 255]` as a byte: with this number added, it stands in the lowest bits. A
+/// plain cast also looks for values out of range, one by one.
+#[inline(always)]
+pub(super) fn to_byte(value: f32) -> u8 {
+    const WHOLE_NUMBERS: f32 = (1 << 23) as f32;
+    (value + WHOLE_NUMBERS).to_bits() as u8
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,6 +160,11 @@ mod tests {
         assert_eq!(oriented(2, 3, upright.turned(2)), [6, 5, 4, 3, 2, 1]);
         assert_eq!(oriented(3, 2, upright.turned(3)), [3, 6, 2, 5, 1, 4]);
         assert_eq!(upright.turned(4), upright);
+    }
+
+    #[test]
+    fn whole_numbers_become_bytes() {
+        assert!((0..=255u8).all(|byte| to_byte(f32::from(byte)) == byte));
     }
 
     #[test]
