@@ -6,6 +6,7 @@ mod failure;
 mod interrupt;
 mod output;
 mod progress;
+mod recipe;
 mod source;
 mod table;
 

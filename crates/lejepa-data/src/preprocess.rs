@@ -118,6 +118,17 @@ impl Preprocess {
         Normalise { scale: (1. / (255. * std)) as f32, offset: (-mean / std) as f32 }
     }
 
+    /// The way back from normalised pixels to a picture.
+    pub(crate) fn picture(&self, height: usize, width: usize, pixels: &[f32]) -> Result<Image> {
+        let plane = height * width;
+        let values = (0..plane * self.channels).map(|value| {
+            let (pixel, channel) = (value / self.channels, value % self.channels);
+            let normalised = pixels[channel * plane + pixel];
+            ((normalised * self.std[channel] + self.mean[channel]) * 255.).round() as u8
+        });
+        Image::from_pixels(height, width, self.channels, values.collect())
+    }
+
     /// Scales and normalises an image that already has the right size and channels.
     fn normalise_into(&self, image: &Image, pixels: &mut [f32]) -> Result<()> {
         let plane = image.height() * image.width();

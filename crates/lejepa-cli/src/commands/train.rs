@@ -8,8 +8,9 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use indicatif::ProgressBar;
-use lejepa_train::{Event, Override, Plan, StepMetrics, TrainConfig, pretrain};
+use lejepa_train::{Event, Plan, StepMetrics, TrainConfig, pretrain};
 
+use crate::recipe::RecipeArguments;
 use crate::{interrupt, output, progress};
 
 /// Pretrain an encoder on unlabelled images
@@ -17,21 +18,12 @@ use crate::{interrupt, output, progress};
 /// Run the same command again to go on with a run that was stopped.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Recipe to start from; without one, the defaults
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    recipe: RecipeArguments,
 
     /// Images: a folder, an HDF5, Parquet, npz or tar file, or the layout of a well-known dataset
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
-
-    /// Views for a kind of images: natural, small, grey, galaxies, or a .toml file
-    #[arg(long, value_name = "NAME")]
-    preset: Option<String>,
-
-    /// Architecture, such as vit_tiny_patch16_224
-    #[arg(long, value_name = "NAME")]
-    arch: Option<String>,
 
     /// Passes over the data; a fraction is fine
     #[arg(long, value_name = "NUMBER")]
@@ -45,10 +37,6 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NUMBER")]
     lambda: Option<f64>,
 
-    /// Change any key of the recipe, such as optimizer.lr=1e-3
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
-
     /// Run folder [default: runs/ and the recipe's folder or the data's name]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -56,42 +44,27 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     fn config(&self) -> Result<TrainConfig> {
-        let mut overrides = Vec::new();
-        let mut change =
-            |key: &str, value: Option<toml::Value>| overrides.push(Override { key: key.into(), value });
-        if let Some(arch) = &self.arch {
-            // A named architecture fixes its sizes; those of the recipe belong to another one.
-            for size in ["image_size", "patch_size", "dim", "depth", "heads"] {
-                change(&format!("encoder.{size}"), None);
-            }
-            change("encoder.arch", Some(arch.clone().into()));
-        }
+        let mut flags = Vec::new();
         if let Some(data) = &self.data {
-            change("data.path", Some(data.display().to_string().into()));
-        }
-        if let Some(preset) = &self.preset {
-            change("views.preset", Some(preset.clone().into()));
+            flags.push(("data.path", data.display().to_string().into()));
         }
         if let Some(epochs) = self.epochs {
-            change("train.epochs", Some(epochs.into()));
+            flags.push(("train.epochs", epochs.into()));
         }
         if let Some(batch) = self.batch {
-            change("train.batch", Some(batch.into()));
+            flags.push(("train.batch", batch.into()));
         }
         if let Some(lambda) = self.lambda {
-            change("loss.lambda", Some(lambda.into()));
+            flags.push(("loss.lambda", lambda.into()));
         }
-        for typed in &self.set {
-            overrides.push(Override::parse(typed)?);
-        }
-        Ok(TrainConfig::load(self.config.as_deref(), &overrides)?)
+        self.recipe.load(flags)
     }
 
     fn out(&self, config: &TrainConfig) -> PathBuf {
         if let Some(out) = &self.out {
             return out.clone();
         }
-        let recipe_folder = self.config.as_deref().and_then(Path::parent).and_then(Path::file_name);
+        let recipe_folder = self.recipe.config.as_deref().and_then(Path::parent).and_then(Path::file_name);
         let name = match recipe_folder {
             Some(name) => name,
             None => config.data.path.as_deref().and_then(Path::file_name).unwrap_or("mixture".as_ref()),

@@ -51,6 +51,13 @@ impl ViewBatch {
         Self { views, samples, channels, size, pixels }
     }
 
+    /// One view of a sample.
+    pub(crate) fn view(&self, view: usize, sample: usize) -> &[f32] {
+        let length = self.channels * self.size.height * self.size.width;
+        let start = (view * self.samples + sample) * length;
+        &self.pixels[start..start + length]
+    }
+
     /// The place of every view, view by view and in each sample by sample.
     fn places(&mut self) -> impl Iterator<Item = &mut [f32]> {
         self.pixels.chunks_exact_mut((self.channels * self.size.height * self.size.width).max(1))
@@ -95,6 +102,16 @@ impl BatchSource {
     /// The data it draws from.
     pub fn dataset(&self) -> &dyn Dataset {
         &*self.dataset
+    }
+
+    /// What is made of a sample.
+    pub fn views(&self) -> &Views {
+        &self.views
+    }
+
+    /// The samples of a step.
+    pub(crate) fn indices(&self, step: u64) -> Vec<usize> {
+        self.sampler.indices(step)
     }
 
     /// Batches in an epoch.

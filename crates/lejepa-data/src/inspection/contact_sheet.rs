@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::choose;
 use super::title::Title;
 use crate::resize::Resizer;
-use crate::{Dataset, Image, Result};
+use crate::{BatchSource, Dataset, Image, Result};
 
 /// Rows of images with titles.
 #[derive(Debug)]
@@ -97,6 +97,27 @@ impl ContactSheet {
             cells: indices.into_par_iter().filter_map(cell).collect(),
         };
         Self::new(rows.into_iter().map(row).filter(|row| !row.cells.is_empty()).collect())
+    }
+
+    /// The first batch, a row per sample: the image and its views, at their size.
+    pub fn of_views(source: &BatchSource) -> Result<Self> {
+        let batch = source.batch(0)?;
+        let rows = source.indices(0).into_iter().enumerate().map(|(sample, index)| {
+            let mut cells = Vec::new();
+            // An image that was replaced has views of another one: its place stays empty.
+            if let Ok(image) = source.dataset().image(index) {
+                let side = batch.global.size.height.max(batch.global.size.width);
+                cells.push(SheetCell::new(image, side)?);
+            }
+            for views in [&batch.global, &batch.local] {
+                for view in 0..views.views {
+                    let picture = source.views().picture(views.size, views.view(view, sample))?;
+                    cells.push(SheetCell::new(picture, views.size.height.max(views.size.width))?);
+                }
+            }
+            Ok(SheetRow { title: String::new(), cells })
+        });
+        Ok(Self::new(rows.collect::<Result<_>>()?))
     }
 
     /// The picture, in colour.

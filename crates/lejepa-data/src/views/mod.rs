@@ -18,7 +18,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::resize::Resizer;
-use crate::{CropBox, Preprocess, Result, Stored};
+use crate::{CropBox, Image, Preprocess, Result, Stored};
 use blur::Blur;
 use colour::Adjustments;
 use planes::{Orientation, Planes};
@@ -85,6 +85,11 @@ impl Views {
     /// Channels of every view.
     pub fn channels(&self) -> usize {
         self.preprocess.channels
+    }
+
+    /// A view as a picture.
+    pub(crate) fn picture(&self, size: ViewSize, pixels: &[f32]) -> Result<Image> {
+        self.preprocess.picture(size.height, size.width, pixels)
     }
 
     /// Makes all views of a sample, global ones first, each `(channels, height, width)`, into
@@ -200,7 +205,7 @@ impl CropBox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Image, Purpose, generator};
+    use crate::{Purpose, generator};
 
     fn make(views: &Views, image: Image, part: u64, workbench: &mut Workbench) -> Vec<Vec<f32>> {
         let ((global, global_size), (local, local_size)) = (views.global(), views.local());

@@ -2,6 +2,7 @@
 
 mod inspect;
 mod verify;
+mod views;
 
 use std::process::ExitCode;
 
@@ -16,12 +17,14 @@ use crate::{output, progress};
 pub(crate) enum Command {
     Inspect(inspect::Arguments),
     Verify(verify::Arguments),
+    Views(views::Arguments),
 }
 
 pub(crate) fn run(command: &Command) -> Result<ExitCode> {
     match command {
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
+        Command::Views(arguments) => views::run(arguments),
     }
 }
 
