@@ -14,6 +14,8 @@ pub enum Purpose {
     Views = 2,
     /// Which samples an evaluation draws.
     Evaluation = 3,
+    /// Splits of data that comes without them.
+    Split = 4,
 }
 
 /// The generator of the `index`-th and `part`-th use for a purpose.

@@ -1,16 +1,33 @@
 //! Images behind one interface, recognised from the path or named in a recipe.
 
+#[cfg(test)]
+mod array_fixtures;
+mod array_labels;
 mod folder;
 mod format;
+mod galaxy10;
+mod hdf5;
+#[cfg(feature = "hdf5")]
+mod hdf5_file;
 mod idx;
+mod image_array;
 mod image_files;
+mod npy;
+mod npy_array;
+mod npy_header;
+mod npz;
 mod source;
 mod split;
 
 pub use folder::ImageFolder;
 pub use format::Format;
+pub use galaxy10::Galaxy10;
+pub use hdf5::Hdf5;
 pub use idx::Idx;
+pub use image_array::ImageArray;
 pub use image_files::{ImageFile, ImageFiles};
+pub use npy::Npy;
+pub use npz::Npz;
 pub use source::{ReadOptions, SourceConfig, open, open_source};
 pub use split::Split;
 

@@ -41,6 +41,25 @@ impl ReadOptions {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Refuses what is given but not in `known`.
+    pub(super) fn allow_only(&self, known: &[&str], format: Format) -> Result<()> {
+        let given = [
+            ("data.fold", self.fold.map(|fold| fold.to_string())),
+            ("data.images", self.images.clone()),
+            ("data.labels", self.labels.clone()),
+        ];
+        for (field, value) in given {
+            if let Some(got) = value.filter(|_value| !known.contains(&field)) {
+                return Err(Error::Setting {
+                    field,
+                    expected: format!("absent for {} data", format.name()),
+                    got,
+                });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Opens a split of whatever lies at a path.
