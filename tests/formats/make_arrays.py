@@ -43,6 +43,9 @@ def hdf5():
         file.create_dataset("y", data=LABELS.astype(">i2"), compression="gzip")
     with h5py.File(here / "unlabelled.h5", "w") as file:
         file["data"] = GREY
+    with h5py.File(here / "together.h5", "w") as file:
+        flat = np.broadcast_to(np.arange(9, dtype="u1")[:, None, None], (9, 1024, 1024))
+        file.create_dataset("images", data=flat, chunks=flat.shape, compression=9)
     with h5py.File(here / "odd.h5", "w") as file:
         file["train/images"] = GREY
         file["train/labels"] = LABELS

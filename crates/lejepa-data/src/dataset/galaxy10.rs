@@ -123,7 +123,8 @@ mod split_tests {
     }
 }
 
-#[cfg(all(test, feature = "hdf5"))]
+#[cfg(test)]
+#[cfg(feature = "hdf5")]
 mod file_tests {
     use super::super::array_fixtures::{fixture, names, open_with, written};
     use super::*;

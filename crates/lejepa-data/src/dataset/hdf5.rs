@@ -80,7 +80,8 @@ pub(super) fn holds(_path: &Path, _names: &[&str]) -> bool {
     false
 }
 
-#[cfg(all(test, not(feature = "hdf5")))]
+#[cfg(test)]
+#[cfg(not(feature = "hdf5"))]
 mod tests {
     use super::super::array_fixtures::{fixture, names, problem_with};
 
@@ -93,7 +94,8 @@ mod tests {
     }
 }
 
-#[cfg(all(test, feature = "hdf5"))]
+#[cfg(test)]
+#[cfg(feature = "hdf5")]
 mod file_tests {
     use super::super::array_fixtures::{assert_holds, fixture, names, open_with, problem_with, written};
     use super::*;
@@ -119,6 +121,14 @@ mod file_tests {
         assert_eq!(open("hdf5/gzip.h5").class_names(), ["0", "1", "2"]);
         assert!(open("hdf5/gzip.h5").name(3).ends_with("gzip.h5 x image 3"));
         assert!(open("hdf5/gzip.h5").notes().is_empty());
+    }
+
+    #[test]
+    fn images_that_are_packed_together_are_worth_a_note() {
+        let together = open("hdf5/together.h5");
+        assert_eq!(together.image(8).unwrap().pixels()[..3], [8; 3]);
+        let [note] = together.notes() else { panic!("one note") };
+        assert!(note.contains("9 MB") && note.contains("images:CHUNK=1x1024x1024"), "{note}");
     }
 
     #[test]

@@ -20,39 +20,57 @@ const LABELS: [&str; 4] = ["ans", "labels", "label", "y"];
 /// The most that deflate makes of one byte.
 const LARGEST_EXPANSION: u64 = 1032;
 
-/// Keeps chunks of several images, which are read again for the next image.
-const CHUNK_CACHE_BYTES: usize = 64 << 20;
-/// A prime number well above the number of chunks that fit, as HDF5's manual asks for.
-const CHUNK_CACHE_SLOTS: usize = 12_421;
+/// HDF5 keeps this much of unpacked chunks by itself.
+const USUAL_CACHE: usize = 1 << 20;
+/// More is kept for chunks of several images, so that the next image is at hand.
+const LARGEST_CACHE: usize = 256 << 20;
+/// A prime number well above that of the chunks that are kept, as HDF5's manual asks for.
+const CACHE_SLOTS: usize = 12_421;
 
 /// Unpacking more than this for one image is worth a note.
 const SLOW_BYTES: usize = 8 << 20;
 
 /// Whether a file has datasets with all of these names.
 pub(super) fn holds(path: &Path, names: &[&str]) -> bool {
-    Hdf5File::open(path).is_ok_and(|file| names.iter().all(|name| file.has(name)))
+    Hdf5File::open(path, USUAL_CACHE).is_ok_and(|file| names.iter().all(|name| file.has(name)))
 }
 
 /// Finds the images of a file and reads their labels.
 pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<FoundArray> {
-    let file = Hdf5File::open(path)?;
+    let mut file = Hdf5File::open(path, USUAL_CACHE)?;
     let name = match &options.images {
         Some(name) => name.clone(),
         None => IMAGES.into_iter().find(|name| file.has(name)).unwrap_or(IMAGES[0]).into(),
     };
-    let dataset = file.dataset(&name)?;
+    let mut dataset = file.dataset(&name)?;
     let in_images = |problem| invalid(path, format!("{name}: {problem}"));
     let shape = image_shape(&dataset).map_err(in_images)?;
     file.check_storage(&dataset).map_err(in_images)?;
-    let notes = note_on_chunks(&name, &dataset, &shape).into_iter().collect();
+    let unpacked = bytes_unpacked_for_one_image(&dataset);
+    if unpacked > USUAL_CACHE {
+        // The cache is a setting of the file, and only of one that is not open yet.
+        drop((dataset, file));
+        file = Hdf5File::open(path, unpacked.min(LARGEST_CACHE))?;
+        dataset = file.dataset(&name)?;
+    }
+    let mut notes = Vec::new();
+    if unpacked > SLOW_BYTES && unpacked / 4 > shape.image_bytes() {
+        let sizes: Vec<_> = dataset.shape().iter().skip(1).map(usize::to_string).collect();
+        notes.push(format!(
+            "to read one image of {name}, {} MB are unpacked, because chunks hold several images; a copy \
+             made with `h5repack -l {name}:CHUNK=1x{}` is faster to train on",
+            unpacked >> 20,
+            sizes.join("x")
+        ));
+    }
 
     let group = name.rsplit_once('/').map_or(String::new(), |(group, _name)| format!("{group}/"));
     let mut beside = LABELS.into_iter().map(|label| format!("{group}{label}"));
     let labels = match options.labels.clone().or_else(|| beside.find(|name| file.has(name))) {
         Some(name) => {
             let dataset = file.dataset(&name)?;
-            let checked = file.check_storage(&dataset).and_then(|()| labels(&dataset, shape.count));
-            Some(checked.map_err(|problem| invalid(path, format!("{name}: {problem}")))?)
+            let labels = file.labels(&dataset, shape.count);
+            Some(labels.map_err(|problem| invalid(path, format!("{name}: {problem}")))?)
         }
         None => None,
     };
@@ -85,36 +103,17 @@ fn image_shape(dataset: &hdf5::Dataset) -> std::result::Result<ImageShape, Strin
     }
 }
 
-fn labels(dataset: &hdf5::Dataset, images: usize) -> std::result::Result<Vec<usize>, String> {
-    match value_type(dataset)? {
-        TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_) => {}
-        other => return Err(wrong_label_type(&other.to_string())),
-    }
-    check_label_shape(&dataset.get_shape().map_err(text)?, images)?;
-    // HDF5 turns larger unsigned numbers into the largest signed one, which is refused too.
-    let values = dataset.read_raw::<i64>().map_err(text)?;
-    check_labels(values.into_iter().map(i128::from))
-}
-
 fn value_type(dataset: &hdf5::Dataset) -> std::result::Result<TypeDescriptor, String> {
     dataset.dtype().and_then(|kind| kind.to_descriptor()).map_err(text)
 }
 
-/// Images in chunks together are unpacked together, whichever of them is asked for.
-fn note_on_chunks(name: &str, dataset: &hdf5::Dataset, shape: &ImageShape) -> Option<String> {
-    let (axes, chunk) = (dataset.shape(), dataset.chunk()?);
-    let (&images, chunk_axes) = chunk.split_first()?;
-    let covered = axes.iter().skip(1).zip(chunk_axes).map(|(axis, chunk)| axis.next_multiple_of(*chunk));
-    let unpacked = covered.fold(images, usize::saturating_mul);
-    (unpacked > SLOW_BYTES && unpacked / 4 > shape.image_bytes()).then(|| {
-        let sizes: Vec<_> = axes.iter().skip(1).map(usize::to_string).collect();
-        format!(
-            "each image of {name} takes unpacking {} MB, because its chunks hold {images} images; \
-             h5repack -l {name}:CHUNK=1x{} writes a file that is faster",
-            unpacked >> 20,
-            sizes.join("x")
-        )
-    })
+/// Images that share chunks are unpacked together, whichever of them is asked for.
+fn bytes_unpacked_for_one_image(dataset: &hdf5::Dataset) -> usize {
+    let chunk = dataset.chunk().unwrap_or_default();
+    let Some((images, sizes)) = chunk.split_first() else { return 0 };
+    let shape = dataset.shape();
+    let covered = shape.iter().skip(1).zip(sizes).map(|(axis, &size)| axis.checked_next_multiple_of(size));
+    covered.fold(*images, |product, covered| product.saturating_mul(covered.unwrap_or(usize::MAX)))
 }
 
 fn text(error: hdf5::Error) -> String {
@@ -128,12 +127,12 @@ struct Hdf5File<'a> {
 }
 
 impl<'a> Hdf5File<'a> {
-    fn open(path: &'a Path) -> Result<Self> {
+    fn open(path: &'a Path, cache: usize) -> Result<Self> {
         // What the system has against it is said in the system's words.
         let metadata = std::fs::File::open(path).and_then(|file| file.metadata());
         let metadata = metadata.map_err(|source| Error::Io { action: "read", path: path.into(), source })?;
         let mut options = hdf5::File::with_options();
-        options.with_fapl(|access| access.chunk_cache(CHUNK_CACHE_SLOTS, CHUNK_CACHE_BYTES, 0.75));
+        options.with_fapl(|access| access.chunk_cache(CACHE_SLOTS, cache, 0.75));
         let file = options.open(path).map_err(|error| invalid(path, error.to_string()))?;
         Ok(Self { path, length: metadata.len(), file })
     }
@@ -151,6 +150,18 @@ impl<'a> Hdf5File<'a> {
             return Err(invalid(self.path, format!("no dataset {name}, but: {}", self.contents())));
         }
         self.file.dataset(name).map_err(|error| invalid(self.path, format!("{name}: {error}")))
+    }
+
+    fn labels(&self, dataset: &hdf5::Dataset, images: usize) -> std::result::Result<Vec<usize>, String> {
+        match value_type(dataset)? {
+            TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_) => {}
+            other => return Err(wrong_label_type(&other.to_string())),
+        }
+        check_label_shape(&dataset.get_shape().map_err(text)?, images)?;
+        self.check_storage(dataset)?;
+        // HDF5 turns larger unsigned numbers into the largest signed one, which is refused too.
+        let values = dataset.read_raw::<i64>().map_err(text)?;
+        check_labels(values.into_iter().map(i128::from))
     }
 
     /// Refuses what lies in other files, and shapes that the file's length cannot hold: memory is
@@ -171,6 +182,11 @@ impl<'a> Hdf5File<'a> {
             if bytes.is_none_or(|bytes| bytes as u64 > limit) {
                 return Err(format!("shape {axes:?} does not fit into a file of {} bytes", self.length));
             }
+        }
+        // HDF5 1.10 trusts the shape and reads beyond what there is.
+        let (expected, got) = ((dataset.size() * value_size) as u64, dataset.storage_size());
+        if stored.layout() != Layout::Chunked && expected != got {
+            return Err(format!("expected {expected} bytes for shape {:?}, got {got}", dataset.shape()));
         }
         Ok(())
     }
