@@ -62,6 +62,16 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A format was left out when the program was built.
+    #[error("built without {what} (cargo feature `{feature}`), which is needed for: {}", path.display())]
+    BuiltWithout {
+        /// The format.
+        what: &'static str,
+        /// What to build with.
+        feature: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
     /// A label is not one of the classes.
     #[error("label {label} of {name} is not one of {classes} classes")]
     Label {

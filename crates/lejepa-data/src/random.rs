@@ -14,12 +14,14 @@ pub enum Purpose {
     Views = 2,
     /// Which samples an evaluation draws.
     Evaluation = 3,
+    /// Splits of data that comes without them.
+    Split = 4,
     /// What takes the place of an image that cannot be used.
-    Replacement = 4,
+    Replacement = 5,
     /// The order of samples within one of several datasets.
-    Mixture = 5,
+    Mixture = 6,
     /// Which samples an inspection looks at.
-    Inspection = 6,
+    Inspection = 7,
 }
 
 /// The generator of the `index`-th and `part`-th use for a purpose.

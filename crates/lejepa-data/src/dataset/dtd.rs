@@ -24,7 +24,11 @@ pub(super) fn open(path: &Path, split: Split, options: &ReadOptions) -> Result<I
     let root = find_root(path).unwrap_or_else(|| path.into());
     let fold = options.fold.unwrap_or(1);
     if !FOLDS.contains(&fold) {
-        return Err(Error::Setting { field: "data.fold", expected: "1 to 10".into(), got: fold.to_string() });
+        return Err(Error::Setting {
+            field: "data.options.fold",
+            expected: "1 to 10".into(),
+            got: fold.to_string(),
+        });
     }
     let list = match split {
         Split::Train => "train",
@@ -75,7 +79,7 @@ mod tests {
         fixture::assert_read_as(&open(&path, Split::Train, &fold(2)).unwrap(), "dtd", "fold 2");
         for wrong in [0, 11] {
             let message = open(&path, Split::Train, &fold(wrong)).unwrap_err().to_string();
-            assert_eq!(message, format!("`data.fold` must be 1 to 10, got: {wrong}"));
+            assert_eq!(message, format!("`data.options.fold` must be 1 to 10, got: {wrong}"));
         }
         let message = open(&path, Split::Validation, &fold(3)).unwrap_err().to_string();
         assert!(message.contains("validation split") && message.contains("labels/val3.txt"), "{message}");

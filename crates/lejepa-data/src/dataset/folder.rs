@@ -85,7 +85,7 @@ fn class_of(relative: &Path) -> Option<String> {
     parts.next().map(|_file| first.as_os_str().to_string_lossy().into_owned())
 }
 
-fn is_image(path: &Path) -> bool {
+pub(super) fn is_image(path: &Path) -> bool {
     path.extension()
         .and_then(|ending| ending.to_str())
         .is_some_and(|ending| ENDINGS.contains(&ending.to_ascii_lowercase().as_str()))

@@ -4,8 +4,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::galaxy10::Galaxy10;
+use super::npy::Npy;
+use super::npz::Npz;
 use super::stl10::Stl10;
-use super::{Idx, ImageFolder, ReadOptions, Split, aircraft, cars, dtd, flowers102, food101, pets};
+use super::{Hdf5, Idx, ImageFolder, ReadOptions, Split, aircraft, cars, dtd, flowers102, food101, pets};
 use crate::{Dataset, Result};
 
 /// How a dataset is stored; its name in recipes and on the command line is in lower case.
@@ -14,6 +17,8 @@ use crate::{Dataset, Result};
 pub enum Format {
     /// IDX files, the MNIST family.
     Idx,
+    /// STL-10's binary files.
+    Stl10,
     /// Describable textures in their official layout.
     Dtd,
     /// Oxford flowers in their official layout.
@@ -26,23 +31,33 @@ pub enum Format {
     Cars,
     /// FGVC aircraft, classified by variant.
     Aircraft,
-    /// STL-10's binary files.
-    Stl10,
+    /// Galaxy10, in HDF5 files with `images` and `ans`.
+    Galaxy10,
+    /// Datasets of an HDF5 file.
+    Hdf5,
+    /// Arrays of numpy in one archive, such as MedMNIST.
+    Npz,
+    /// Arrays of numpy in files of their own.
+    Npy,
     /// Image files in class folders, or side by side.
     Folder,
 }
 
 impl Format {
     /// Every format, in the order in which a path is tried.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 13] = [
         Self::Idx,
+        Self::Stl10,
         Self::Dtd,
         Self::Flowers102,
         Self::Food101,
         Self::Pets,
         Self::Cars,
         Self::Aircraft,
-        Self::Stl10,
+        Self::Galaxy10,
+        Self::Hdf5,
+        Self::Npz,
+        Self::Npy,
         Self::Folder,
     ];
 
@@ -50,13 +65,17 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Self::Idx => "idx",
+            Self::Stl10 => "stl10",
             Self::Dtd => "dtd",
             Self::Flowers102 => "flowers102",
             Self::Food101 => "food101",
             Self::Pets => "pets",
             Self::Cars => "cars",
             Self::Aircraft => "aircraft",
-            Self::Stl10 => "stl10",
+            Self::Galaxy10 => "galaxy10",
+            Self::Hdf5 => "hdf5",
+            Self::Npz => "npz",
+            Self::Npy => "npy",
             Self::Folder => "folder",
         }
     }
@@ -69,13 +88,17 @@ impl Format {
     fn is_at(self, path: &Path) -> bool {
         match self {
             Self::Idx => Idx::is_at(path),
+            Self::Stl10 => Stl10::is_at(path),
             Self::Dtd => dtd::is_at(path),
             Self::Flowers102 => flowers102::is_at(path),
             Self::Food101 => food101::is_at(path),
             Self::Pets => pets::is_at(path),
             Self::Cars => cars::is_at(path),
             Self::Aircraft => aircraft::is_at(path),
-            Self::Stl10 => Stl10::is_at(path),
+            Self::Galaxy10 => Galaxy10::is_at(path),
+            Self::Hdf5 => Hdf5::is_at(path),
+            Self::Npz => Npz::is_at(path),
+            Self::Npy => Npy::is_at(path),
             Self::Folder => path.is_dir(),
         }
     }
@@ -83,7 +106,8 @@ impl Format {
     /// The options that the format reads.
     fn options(self) -> &'static [&'static str] {
         match self {
-            Self::Dtd => &["data.fold"],
+            Self::Dtd => &["data.options.fold"],
+            Self::Galaxy10 | Self::Hdf5 | Self::Npz => &["data.options.images", "data.options.labels"],
             _ => &[],
         }
     }
@@ -92,13 +116,17 @@ impl Format {
         options.refuse_unknown(self.options(), self.name())?;
         Ok(match self {
             Self::Idx => Box::new(Idx::open(path, split)?),
+            Self::Stl10 => Box::new(Stl10::open(path, split)?),
             Self::Dtd => Box::new(dtd::open(path, split, options)?),
             Self::Flowers102 => Box::new(flowers102::open(path, split)?),
             Self::Food101 => Box::new(food101::open(path, split)?),
             Self::Pets => Box::new(pets::open(path, split)?),
             Self::Cars => Box::new(cars::open(path, split)?),
             Self::Aircraft => Box::new(aircraft::open(path, split)?),
-            Self::Stl10 => Box::new(Stl10::open(path, split)?),
+            Self::Galaxy10 => Box::new(Galaxy10::open(path, split, options)?),
+            Self::Hdf5 => Box::new(Hdf5::open(path, split, options)?),
+            Self::Npz => Box::new(Npz::open(path, split, options)?),
+            Self::Npy => Box::new(Npy::open(path, split)?),
             Self::Folder => Box::new(ImageFolder::open(path, split)?),
         })
     }

@@ -1,6 +1,9 @@
 //! Images behind one interface, recognised from the path or named in a recipe.
 
 mod aircraft;
+#[cfg(test)]
+mod array_fixtures;
+mod array_labels;
 mod cached;
 mod cars;
 mod classes;
@@ -11,11 +14,20 @@ mod flowers102;
 mod folder;
 mod food101;
 mod format;
+mod galaxy10;
+mod hdf5;
+#[cfg(feature = "hdf5")]
+mod hdf5_file;
 mod idx;
+mod image_array;
 mod image_files;
 mod joined;
 mod layout_root;
 mod mat;
+mod npy;
+mod npy_array;
+mod npy_header;
+mod npz;
 mod pets;
 mod source;
 mod split;
@@ -25,10 +37,12 @@ mod stored;
 mod training_data;
 
 pub use cached::Cached;
-pub use folder::ImageFolder;
+use folder::ImageFolder;
 pub use format::Format;
-pub use idx::Idx;
-pub use image_files::{ImageFile, ImageFiles};
+use hdf5::Hdf5;
+use idx::Idx;
+use image_array::ImageArray;
+use image_files::{ImageFile, ImageFiles};
 use joined::Joined;
 pub use source::{ReadOptions, SourceConfig, open, open_source};
 pub use split::Split;

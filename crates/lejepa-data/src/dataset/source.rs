@@ -57,9 +57,9 @@ impl ReadOptions {
     /// Refuses what a format does not know.
     pub(super) fn refuse_unknown(&self, known: &[&str], format: &str) -> Result<()> {
         let given = [
-            ("data.fold", self.fold.map(|fold| fold.to_string())),
-            ("data.images", self.images.clone()),
-            ("data.labels", self.labels.clone()),
+            ("data.options.fold", self.fold.map(|fold| fold.to_string())),
+            ("data.options.images", self.images.clone()),
+            ("data.options.labels", self.labels.clone()),
         ];
         for (field, value) in given {
             if let Some(got) = value.filter(|_| !known.contains(&field)) {
@@ -94,9 +94,11 @@ mod tests {
         let fold = ReadOptions { fold: Some(1), ..Default::default() };
         let images = ReadOptions { images: Some("x".into()), ..Default::default() };
         let labels = ReadOptions { labels: Some("y".into()), ..Default::default() };
-        for (format, options, field) in
-            [("pets", &fold, "data.fold"), ("dtd", &images, "data.images"), ("cars", &labels, "data.labels")]
-        {
+        for (format, options, field) in [
+            ("pets", &fold, "data.options.fold"),
+            ("dtd", &images, "data.options.images"),
+            ("cars", &labels, "data.options.labels"),
+        ] {
             let path = fixture::path(format);
             let source = SourceConfig { path, options: options.clone(), ..Default::default() };
             let message = open_source(&source, Split::Train).err().unwrap().to_string();
