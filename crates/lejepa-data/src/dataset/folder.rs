@@ -11,7 +11,7 @@ use crate::{Error, Result};
 
 /// Opens image files in a folder.
 #[derive(Debug)]
-pub struct ImageFolder;
+pub(super) struct ImageFolder;
 
 const ENDINGS: [&str; 8] = ["jpg", "jpeg", "png", "webp", "bmp", "tif", "tiff", "gif"];
 const VALIDATION_FOLDERS: [&str; 3] = ["val", "valid", "validation"];
@@ -19,7 +19,7 @@ const VALIDATION_FOLDERS: [&str; 3] = ["val", "valid", "validation"];
 impl ImageFolder {
     /// Lists the images of a split. A folder without split folders is a training split; one with a
     /// validation folder only has that as its test split too.
-    pub fn open(root: &Path, split: Split) -> Result<ImageFiles> {
+    pub(super) fn open(root: &Path, split: Split) -> Result<ImageFiles> {
         let train = first_existing(root, &["train"]);
         let validation = first_existing(root, &VALIDATION_FOLDERS);
         let test = first_existing(root, &["test"]);

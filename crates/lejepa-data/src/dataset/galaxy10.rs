@@ -15,7 +15,7 @@ use crate::{Error, Purpose, Result, generator};
 
 /// Opens Galaxy10.
 #[derive(Debug)]
-pub struct Galaxy10;
+pub(super) struct Galaxy10;
 
 const SPLIT_SEED: u64 = 10;
 const DECALS_IMAGES: u128 = 17_736;
@@ -51,12 +51,12 @@ const SDSS_CLASSES: [&str; 10] = [
 
 impl Galaxy10 {
     /// Whether the path is an HDF5 file with Galaxy10's names.
-    pub fn is_at(path: &Path) -> bool {
+    pub(super) fn is_at(path: &Path) -> bool {
         Hdf5::find(path).is_some_and(|file| holds(&file, &["images", "ans"]))
     }
 
     /// Opens a split. If the options name datasets, the file is read as any other HDF5 file.
-    pub fn open(path: &Path, split: Split, options: &ReadOptions) -> Result<ImageArray> {
+    pub(super) fn open(path: &Path, split: Split, options: &ReadOptions) -> Result<ImageArray> {
         if !options.is_empty() {
             return Hdf5::open(path, split, options);
         }

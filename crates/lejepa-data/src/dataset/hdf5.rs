@@ -15,17 +15,17 @@ const MAGIC: &[u8] = b"\x89HDF\r\n\x1a\n";
 
 /// Opens HDF5 files.
 #[derive(Debug)]
-pub struct Hdf5;
+pub(super) struct Hdf5;
 
 impl Hdf5 {
     /// Whether the path is an HDF5 file, whatever its name, or a folder with one and nothing else to
     /// read.
-    pub fn is_at(path: &Path) -> bool {
+    pub(super) fn is_at(path: &Path) -> bool {
         Self::find(path).is_some()
     }
 
     /// Opens the images and reads their labels.
-    pub fn open(path: &Path, split: Split, options: &ReadOptions) -> Result<ImageArray> {
+    pub(super) fn open(path: &Path, split: Split, options: &ReadOptions) -> Result<ImageArray> {
         let path = Self::file(path)?;
         if split != Split::Train {
             return Err(Error::NoSplit { split: split.name(), path });

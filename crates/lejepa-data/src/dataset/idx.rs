@@ -17,7 +17,7 @@ use crate::{Error, Image, Result, Stored};
 
 /// Grey images of one size with labels, held in memory.
 #[derive(Debug)]
-pub struct Idx {
+pub(super) struct Idx {
     file: PathBuf,
     count: usize,
     height: usize,
@@ -30,13 +30,13 @@ pub struct Idx {
 
 impl Idx {
     /// Whether a folder holds IDX images.
-    pub fn is_at(folder: &Path) -> bool {
+    pub(super) fn is_at(folder: &Path) -> bool {
         [Split::Train, Split::Test].iter().any(|&split| images_file(folder, split).is_some())
     }
 
     /// Reads `train-images-idx3-ubyte` and `train-labels-idx1-ubyte` (`t10k-` for the test split),
     /// with or without `.gz`.
-    pub fn open(folder: &Path, split: Split) -> Result<Self> {
+    pub(super) fn open(folder: &Path, split: Split) -> Result<Self> {
         let images = images_file(folder, split)
             .ok_or_else(|| Error::NoSplit { split: split.name(), path: folder.into() })?;
         let (shape, pixels) = read(&images, 3)?;

@@ -15,7 +15,7 @@ use crate::{Error, Image, Result, Stored};
 
 /// Images in an array, read one by one.
 #[derive(Debug)]
-pub struct ImageArray {
+pub(super) struct ImageArray {
     place: String,
     shape: ImageShape,
     source: Box<dyn ImageSource>,

@@ -7,7 +7,7 @@ use crate::{Error, Result, Stored};
 
 /// Image files, read when they are asked for.
 #[derive(Debug)]
-pub struct ImageFiles {
+pub(super) struct ImageFiles {
     root: PathBuf,
     files: Vec<ImageFile>,
     class_names: Vec<String>,
@@ -17,7 +17,7 @@ pub struct ImageFiles {
 
 /// One image of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImageFile {
+pub(super) struct ImageFile {
     /// Below the root of the dataset.
     pub path: PathBuf,
     /// An index into the class names.
@@ -27,7 +27,12 @@ pub struct ImageFile {
 impl ImageFiles {
     /// The files of a split that are there. Listed files that are absent are left out and counted in
     /// the notes; if all are absent it is an error.
-    pub fn new(root: &Path, split: Split, listed: Vec<ImageFile>, class_names: Vec<String>) -> Result<Self> {
+    pub(super) fn new(
+        root: &Path,
+        split: Split,
+        listed: Vec<ImageFile>,
+        class_names: Vec<String>,
+    ) -> Result<Self> {
         let count = listed.len();
         let mut hasher = blake3::Hasher::new();
         let mut files = Vec::with_capacity(count);

@@ -14,11 +14,11 @@ use crate::{Error, Result};
 
 /// Opens `.npy` files.
 #[derive(Debug)]
-pub struct Npy;
+pub(super) struct Npy;
 
 impl Npy {
     /// Whether the path is a `.npy` file, whatever its name, or a folder with known names.
-    pub fn is_at(path: &Path) -> bool {
+    pub(super) fn is_at(path: &Path) -> bool {
         if path.is_dir() {
             return Split::ALL.iter().any(|&split| find_images(path, split).is_some());
         }
@@ -26,7 +26,7 @@ impl Npy {
     }
 
     /// Maps the images of a split and reads its labels.
-    pub fn open(path: &Path, split: Split) -> Result<ImageArray> {
+    pub(super) fn open(path: &Path, split: Split) -> Result<ImageArray> {
         let no_split = || Error::NoSplit { split: split.name(), path: path.into() };
         let (images, labels) = if path.is_dir() {
             find_images(path, split).ok_or_else(no_split)?

@@ -23,16 +23,16 @@ use crate::{Error, Result};
 
 /// Opens `.npz` archives.
 #[derive(Debug)]
-pub struct Npz;
+pub(super) struct Npz;
 
 impl Npz {
     /// Whether the path is a zip archive whose first member is an array.
-    pub fn is_at(path: &Path) -> bool {
+    pub(super) fn is_at(path: &Path) -> bool {
         first_member(path).is_some_and(|name| name.ends_with(b".npy"))
     }
 
     /// Reads the arrays of a split. Named arrays are a training split.
-    pub fn open(path: &Path, split: Split, options: &ReadOptions) -> Result<ImageArray> {
+    pub(super) fn open(path: &Path, split: Split, options: &ReadOptions) -> Result<ImageArray> {
         let mut archive = Archive::open(path)?;
         let (images, labels) = archive.choose(split, options)?;
         let array = archive.array(&images)?;
