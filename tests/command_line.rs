@@ -107,7 +107,7 @@ fn an_unreadable_image_is_named() {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(RUN_TIME));
     let message = stderr.lines().last().unwrap();
-    assert!(message.starts_with("error: cannot decode image: images/"), "{stderr}");
+    assert!(message.starts_with("error: cannot use image: images/"), "{stderr}");
     assert!(!message.contains("panicked"));
 }
 

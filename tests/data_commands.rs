@@ -60,14 +60,18 @@ fn an_inspection_counts_names_what_is_broken_and_draws_a_sheet() {
 fn an_inspection_is_also_json() {
     let folder = workspace();
     write_photos(folder.path());
-    let output =
-        lejepa_succeeds(folder.path(), &["data", "inspect", "photos", "--json", "--sheet", "out/a.png"]);
+    let before = std::fs::read_dir(folder.path()).unwrap().count();
+    let output = lejepa_succeeds(folder.path(), &["data", "inspect", "photos", "--json"]);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), before, "a sheet that nobody asked for");
     let inspection: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!(inspection["format"], "folder");
     let train = &inspection["splits"][0];
     assert_eq!((&train["split"], &train["images"]), (&"train".into(), &6.into()));
     assert_eq!(train["classes"][1], serde_json::json!({ "name": "dog", "images": 4 }));
     assert_eq!(train["unreadable_images"][0]["name"], "photos/train/dog/broken.png");
+
+    let arguments = ["data", "inspect", "photos", "--json", "--sheet", "out/a.png"];
+    assert_eq!(stdout(&lejepa_succeeds(folder.path(), &arguments)), stdout(&output));
     assert!(folder.path().join("out/a.png").is_file());
 }
 

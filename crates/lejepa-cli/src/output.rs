@@ -1,9 +1,15 @@
 //! Results go to standard output, and only through here; everything else goes to standard error.
 
 use std::fmt::Display;
+use std::io::{ErrorKind, Write, stdout};
 
 /// Prints a result and a line break.
-#[allow(clippy::print_stdout)]
 pub(crate) fn line(result: impl Display) {
-    println!("{result}");
+    if let Err(error) = writeln!(stdout(), "{result}") {
+        // A reader such as `head` that has seen enough needs no message.
+        if error.kind() != ErrorKind::BrokenPipe {
+            eprintln!("error: cannot write to standard output: {error}");
+        }
+        std::process::exit(1);
+    }
 }

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     all: bool,
 
     /// Contact sheet to draw [default: NAME-contact-sheet.png in the working directory, NAME being
-    /// the last part of PATH; none if the working directory is inside the data]
+    /// the last part of PATH; none with --json, or if the working directory is inside the data]
     #[arg(long, value_name = "FILE")]
     sheet: Option<PathBuf>,
 
@@ -43,6 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let inspection = with_bar(|progress| Inspection::of(&source, decode, progress))?;
     let sheet = match &arguments.sheet {
         Some(sheet) => Some(sheet.clone()),
+        None if arguments.json => None,
         None => default_sheet(&source.path),
     };
     if let Some(sheet) = &sheet {
@@ -87,9 +88,9 @@ fn print(inspection: &Inspection) {
         .filter(|split| split.decoded < split.images)
         .map(|split| format!("{} of {} {} images", split.decoded, split.images, split.split.name()))
         .collect();
+    output::line("sizes are height x width");
     if !in_part.is_empty() {
-        let in_part = in_part.join(" and ");
-        output::line(format_args!("grey and sizes (height x width) are those of {in_part}"));
+        output::line(format_args!("decoded for grey and sizes: {}", in_part.join(", ")));
     }
     let classes = class_rows(&inspection.splits);
     if classes.len() > 1 {
