@@ -21,8 +21,7 @@ python=$bench/venv/bin/python
 photos=${1:-$bench/photos}
 if [ $# -eq 0 ]; then $python benches/make_photos.py $bench/photos; fi
 
-cargo build --workspace --release --benches --locked
-ours=$(cargo bench --workspace --bench pipeline --locked --no-run 2>&1 | sed -n 's/.*(\(.*pipeline-[0-9a-f]*\))$/\1/p')
+ours=$(cargo bench --workspace --bench pipeline --locked --no-run 2>&1 | tee /dev/stderr | sed -n 's/.*(\(.*pipeline-[0-9a-f]*\))$/\1/p')
 
 : >$bench/ours.jsonl
 : >$bench/peer.jsonl

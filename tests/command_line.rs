@@ -40,6 +40,7 @@ fn help_is_as_written_down() {
         ("data", &["data", "--help"]),
         ("data-inspect", &["data", "inspect", "--help"]),
         ("data-verify", &["data", "verify", "--help"]),
+        ("data-views", &["data", "views", "--help"]),
         ("doctor", &["doctor", "--help"]),
     ] {
         let output = Command::new(LEJEPA).args(arguments).env("COLUMNS", "100").output().unwrap();
@@ -68,7 +69,7 @@ fn a_wrong_path_is_named() {
 fn no_data_at_all_is_a_usage_error_with_a_hint() {
     let folder = workspace();
     let message = "error: `data.path` must be given in the recipe or with --data, got: nothing\n\
-                   hint: lejepa train --data FOLDER";
+                   hint: lejepa train --data PATH";
     assert_fails(folder.path(), &["train"], USAGE, message);
 }
 
@@ -76,7 +77,7 @@ fn no_data_at_all_is_a_usage_error_with_a_hint() {
 fn an_empty_folder_is_named() {
     let folder = workspace();
     std::fs::create_dir(folder.path().join("empty")).unwrap();
-    let message = "error: no images (jpeg, png, webp, bmp, tiff, gif) or IDX files in: empty";
+    let message = "error: no images (jpeg, png, webp, bmp, tiff, gif) in: empty";
     train(folder.path(), &["--data", "empty"], RUN_TIME, message);
     let message = "error: no checkpoint in: empty\nhint: name the --out folder of a `lejepa train`";
     assert_fails(folder.path(), &["export", "empty"], RUN_TIME, message);
@@ -106,9 +107,9 @@ fn an_unreadable_image_is_named() {
     );
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(RUN_TIME));
-    let message = stderr.lines().last().unwrap();
-    assert!(message.starts_with("error: cannot use image: images/"), "{stderr}");
-    assert!(!message.contains("panicked"));
+    let message = stderr.lines().find(|line| line.starts_with("error: ")).unwrap();
+    assert!(message.starts_with("error: 1 of 20 images cannot be used, more than 1 %, such as images/"), "{stderr}");
+    assert!(!stderr.contains("panicked"));
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The path holds nothing that is recognised as images.
-    #[error("no images (jpeg, png, webp, bmp, tiff, gif) or IDX files in: {}", path.display())]
+    #[error("no images (jpeg, png, webp, bmp, tiff, gif) in: {}", path.display())]
     NoImages {
         /// The folder.
         path: PathBuf,

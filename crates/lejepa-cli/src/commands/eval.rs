@@ -28,8 +28,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SUITE")]
     suite: String,
 
-    /// Labelled data: a folder with train/ and test/ above class folders, or IDX files
-    #[arg(long, value_name = "FOLDER")]
+    /// Labelled data with a training and a test split, in any form that `lejepa data inspect` knows
+    #[arg(long, value_name = "PATH")]
     data: PathBuf,
 
     /// Folder for report.md and report.json [default: beside the encoder]

@@ -97,6 +97,10 @@ impl ViewsConfig {
         let refuse = |field, expected: &str, got: String| {
             Err(Error::Setting { field, expected: expected.into(), got })
         };
+        if let Some(preset) = &self.preset {
+            // Nobody looks it up any more at this point.
+            return refuse("views.preset", "replaced by the keys of the preset", preset.clone());
+        }
         if self.global.count == 0 {
             return refuse("views.global.count", "at least 1", "0".into());
         }
