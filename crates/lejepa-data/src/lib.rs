@@ -43,8 +43,8 @@ pub use atomic_file::write_atomically;
 pub use batch::{Batch, BatchSource, BatchStream, ViewBatch};
 #[cfg(feature = "datasets")]
 pub use dataset::{
-    Dataset, Format, Idx, ImageFile, ImageFiles, ImageFolder, ReadOptions, SourceConfig, Split, open,
-    open_source,
+    Cifar, Dataset, Format, Idx, ImageFile, ImageFiles, ImageFolder, Parquet, ReadOptions, SourceConfig,
+    Split, WebDataset, open, open_source,
 };
 pub use encoder_card::{CARD_FORMAT, CARD_KEY, EMBEDDING_OUTPUT, EncoderCard, PIXELS_INPUT};
 pub use error::{Error, Result};

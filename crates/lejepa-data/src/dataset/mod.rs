@@ -1,18 +1,28 @@
 //! Images behind one interface, recognised from the path or named in a recipe.
 
+mod cifar;
 mod folder;
 mod format;
 mod idx;
 mod image_files;
+mod labels;
+mod mapped_file;
+mod parquet;
+mod pickle;
+mod shards;
 mod source;
 mod split;
+mod webdataset;
 
+pub use cifar::Cifar;
 pub use folder::ImageFolder;
 pub use format::Format;
 pub use idx::Idx;
 pub use image_files::{ImageFile, ImageFiles};
+pub use parquet::Parquet;
 pub use source::{ReadOptions, SourceConfig, open, open_source};
 pub use split::Split;
+pub use webdataset::WebDataset;
 
 use crate::{Error, Image, Result, Stored};
 

@@ -41,6 +41,19 @@ impl ReadOptions {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Refuses options that a format does not know.
+    pub(super) fn allow_only(&self, format: Format, known: &[&str]) -> Result<()> {
+        let fold = self.fold.map(|fold| fold.to_string());
+        let given = [("data.fold", &fold), ("data.images", &self.images), ("data.labels", &self.labels)];
+        for (field, value) in given {
+            if let Some(got) = value.clone().filter(|_| !known.contains(&field)) {
+                let expected = format!("absent for the format `{}`", format.name());
+                return Err(Error::Setting { field, expected, got });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Opens a split of whatever lies at a path.
