@@ -105,5 +105,104 @@ def cifar():
     write(f"{folder}/meta", python2_pickle({"fine_label_names": [f"class {number}" for number in range(100)]}))
 
 
+# Images for the sets below
+
+
+def png(number):
+    """A grey image of two rows and three columns, whose value at place p is (40 i + p) mod 256."""
+    values = (40 * number + np.arange(6)) % 256
+    file = io.BytesIO()
+    Image.fromarray(values.astype(np.uint8).reshape(2, 3)).save(file, "png")
+    return file.getvalue()
+
+
+# Parquet
+
+
+def table(images, labels, names=None, image="image", label="label", kind=pa.int64()):
+    """As `datasets` writes it: a structure of bytes and path, with the names of the classes in JSON."""
+    structures = [None if bytes is None else {"bytes": bytes, "path": None} for bytes in images]
+    structure = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    columns = {image: pa.array(structures, structure), "note": pa.array(["x"] * len(images))}
+    if labels is not None:
+        columns[label] = pa.array(labels, kind)
+    result = pa.table(columns)
+    if names:
+        features = {image: {"_type": "Image"}, label: {"names": names, "_type": "ClassLabel"}}
+        result = result.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+    return result
+
+
+def parquet(name, content, **options):
+    path = HERE / "parquet" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(content, path, **options)
+
+
+def parquets():
+    names = ["cat", "dog", "fox"]
+    # The hub's layout, pyarrow's defaults: snappy, dictionary.
+    parquet("hub/data/train-00000-of-00002.parquet", table([png(i) for i in range(5)], [0, 1, 2, 0, 1], names))
+    parquet("hub/data/train-00001-of-00002.parquet", table([png(i) for i in range(5, 8)], [2, 0, 1], names))
+    parquet("hub/data/test-00000-of-00001.parquet", table([png(8), png(9)], [-1, 1], names))
+
+    # One image per page and two row groups, in all the forms that a column can take.
+    images, labels = [png(i) for i in range(8)], list(range(8))
+    small = {"data_page_size": 1, "write_batch_size": 1, "row_group_size": 5}
+    parquet("plain.parquet", table(images, labels), use_dictionary=False, compression="none", **small)
+    parquet("zstd.parquet", table(images, labels), compression="zstd", **small)
+    parquet("version2.parquet", table(images, labels), data_page_version="2.0", **small)
+    parquet("indexed.parquet", table(images, labels), write_page_index=True, **small)
+    # The dictionary is full after a few images: the other pages are plain.
+    parquet("full.parquet", table(images, labels), dictionary_pagesize_limit=200, **small)
+    parquet("nulls.parquet", table([png(0), None, png(2)], [0, None, 2]))
+    parquet("gzip.parquet", table(images, labels), compression="gzip")
+    # CIFAR-100 on the hub, and required columns without structure.
+    fine = table(images, labels, image="img", label="fine_label", kind=pa.int32())
+    parquet("names.parquet", fine)
+    flat = pa.schema([pa.field("picture", pa.binary(), nullable=False), pa.field("class", pa.int64(), nullable=False)])
+    parquet("flat.parquet", pa.table({"picture": images, "class": labels}, schema=flat))
+
+
+# WebDataset
+
+
+def tar(name, files, format=tarfile.GNU_FORMAT):
+    path = HERE / "webdataset" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w", format=format) as archive:
+        for member, content in files:
+            info = tarfile.TarInfo(member)
+            if content is None:
+                info.type, info.linkname = tarfile.LNKTYPE, files[0][0]
+            elif content == "folder":
+                info.type = tarfile.DIRTYPE
+            else:
+                info.size = len(content)
+            archive.addfile(info, io.BytesIO(content) if isinstance(content, bytes) else None)
+    # Tar files are padded to 10 KB; two empty blocks are enough.
+    content = path.read_bytes().rstrip(b"\0")
+    path.write_bytes(content + b"\0" * (-len(content) % 512 + 1024))
+
+
+def webdatasets():
+    def labelled(numbers):
+        for i in numbers:
+            yield f"{i:04}.png", png(i)
+            yield f"{i:04}.cls", b"%d\n" % (i % 3)
+
+    tar("shards/train-000000.tar", list(labelled([0, 1])))
+    tar("shards/train-000001.tar", [("./", "folder"), ("0002.cls", b"2"), ("0002.PNG", png(2))])
+    tar("shards/val-000000.tar", [("a/b.c/7.json", b'{"label": 1, "text": "x"}'), ("a/b.c/7.png", png(7))])
+    (HERE / "webdataset/shards/classes.txt").write_text("cat\ndog\nfox\n")
+    # A link, a sample without an image, hidden files, a second image, a sample without a label.
+    files = [("3.png", png(3)), ("3.seg.png", png(4)), ("3.cls", b"4"), ("link.png", None), ("5.txt", b"words")]
+    tar("mixed.tar", files + [("._3.png", b"x"), ("README", b"x"), ("6.jpg", png(6))])
+    for format, name in [(tarfile.GNU_FORMAT, "gnu"), (tarfile.PAX_FORMAT, "pax")]:
+        tar(f"long-{name}.tar", [(f"{'folder/' * 30}{'x' * 120}.png", png(1)), ("é.png", png(2))], format)
+
+
 if __name__ == "__main__":
     cifar()
+    parquets()
+    webdatasets()

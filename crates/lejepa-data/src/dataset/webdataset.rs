@@ -248,3 +248,144 @@ fn is_packed(path: &Path) -> bool {
 fn invalid(path: &Path, problem: impl Into<String>) -> Error {
     Error::Invalid { format: "tar", path: path.into(), problem: problem.into() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/formats/webdataset");
+
+    fn fixture(name: &str) -> PathBuf {
+        Path::new(FIXTURES).join(name)
+    }
+
+    /// What `make_archives.py` wrote as image `number`.
+    fn assert_is_image(data: &dyn Dataset, index: usize, number: usize) {
+        let image = data.image(index).unwrap();
+        assert_eq!((image.height(), image.width(), image.channels()), (2, 3, 1));
+        let expected: Vec<u8> = (0..6).map(|place| (40 * number + place) as u8).collect();
+        assert_eq!(image.pixels(), expected, "image {number}");
+    }
+
+    fn open_bytes(bytes: &[u8]) -> Result<WebDataset> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data.tar");
+        std::fs::write(&path, bytes).unwrap();
+        WebDataset::open(&path, Split::Train)
+    }
+
+    fn entry(kind: tar::EntryType, name: &str, content: &[u8]) -> Vec<u8> {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(kind);
+        header.set_path(name).unwrap();
+        header.set_size(content.len() as u64);
+        header.as_gnu_mut().unwrap().set_real_size(content.len() as u64);
+        header.set_cksum();
+        let mut bytes = [header.as_bytes(), content].concat();
+        bytes.resize(bytes.len().next_multiple_of(512), 0);
+        bytes
+    }
+
+    #[test]
+    fn shards_make_one_set_with_class_names() {
+        let data = crate::open(&fixture("shards"), Split::Train).unwrap();
+        assert_eq!((data.len(), data.class_names()), (3, &["cat", "dog", "fox"].map(String::from)[..]));
+        for index in [2, 0, 1] {
+            assert_is_image(data.as_ref(), index, index);
+            assert_eq!(data.label(index), Some(index));
+        }
+        assert!(data.name(2).ends_with("train-000001.tar image 0002.PNG"), "{}", data.name(2));
+        let test = crate::open(&fixture("shards"), Split::Test).unwrap();
+        assert_is_image(test.as_ref(), 0, 7);
+        assert_eq!((test.len(), test.label(0)), (1, Some(1)));
+        assert_ne!(data.fingerprint(), test.fingerprint());
+    }
+
+    #[test]
+    fn what_is_no_sample_is_left_out_and_counted() {
+        let data = crate::open(&fixture("mixed.tar"), Split::Train).unwrap();
+        assert_eq!((data.len(), data.label(0), data.label(1)), (2, Some(4), None));
+        assert_is_image(data.as_ref(), 0, 3);
+        assert_is_image(data.as_ref(), 1, 6);
+        assert_eq!(data.class_names().len(), 5, "without names there are numbers");
+        let expected = ["1 of 2 images have no label", "1 samples without an image are left out"];
+        assert_eq!(data.notes(), expected);
+        assert!(matches!(WebDataset::open(&fixture("mixed.tar"), Split::Test), Err(Error::NoSplit { .. })));
+    }
+
+    #[test]
+    fn long_names_are_read() {
+        for name in ["long-gnu.tar", "long-pax.tar"] {
+            let data = crate::open(&fixture(name), Split::Train).unwrap();
+            assert!(data.name(0).ends_with("xxx.png") && data.name(0).len() > 300, "{}", data.name(0));
+            assert!(data.name(1).ends_with("é.png"), "{}", data.name(1));
+            assert_is_image(data.as_ref(), 1, 2);
+        }
+    }
+
+    #[test]
+    fn compressed_shards_say_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("train-0.tar.gz");
+        std::fs::write(&path, b"\x1f\x8b").unwrap();
+        let message = crate::open(&path, Split::Train).err().unwrap().to_string();
+        assert!(message.contains("gunzip first"), "{message}");
+        let message = WebDataset::open(folder.path(), Split::Train).unwrap_err().to_string();
+        assert!(message.contains("gunzip first"), "{message}");
+    }
+
+    #[test]
+    fn a_folder_of_images_is_no_webdataset_because_of_a_tar_file() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::copy(fixture("mixed.tar"), folder.path().join("images.tar")).unwrap();
+        assert!(WebDataset::is_at(folder.path()));
+        std::fs::create_dir(folder.path().join("cats")).unwrap();
+        assert!(!WebDataset::is_at(folder.path()));
+    }
+
+    #[test]
+    fn damaged_shards_are_named_with_the_cause() {
+        let good = std::fs::read(fixture("shards/train-000000.tar")).unwrap();
+        for (length, problem) in [(0, "no images"), (300, "tar"), (530, "0000.png: it is longer")] {
+            let message = open_bytes(&good[..length]).unwrap_err().to_string();
+            assert!(message.contains(problem), "{message}");
+        }
+        let mut damaged = good.clone();
+        damaged[3] = b'X';
+        assert!(open_bytes(&damaged).unwrap_err().to_string().contains("checksum"));
+
+        let mut huge = tar::Header::new_gnu();
+        huge.set_path("1.png").unwrap();
+        huge.set_size(u64::MAX >> 2);
+        huge.set_cksum();
+        assert!(open_bytes(huge.as_bytes()).unwrap_err().to_string().contains("longer than the file"));
+    }
+
+    #[test]
+    fn labels_that_are_no_class_numbers_are_refused() {
+        let regular = tar::EntryType::Regular;
+        for (name, content) in [
+            ("1.cls", "cat"),
+            ("1.cls", "-1"),
+            ("1.cls", ""),
+            ("1.json", "{"),
+            ("1.json", r#"{"label": "cat"}"#),
+            ("1.json", r#"{"label": 0.5}"#),
+        ] {
+            let message = open_bytes(&entry(regular, name, content.as_bytes())).unwrap_err().to_string();
+            assert!(message.contains(name), "{message}");
+        }
+        let absurd = [entry(regular, "1.png", b"x"), entry(regular, "1.cls", b"4000000000")].concat();
+        assert!(matches!(open_bytes(&absurd), Err(Error::Label { .. })));
+        let deep = entry(regular, "1.json", &b"[".repeat(100_000));
+        assert!(open_bytes(&deep).is_err());
+    }
+
+    #[test]
+    fn sparse_files_and_devices_are_skipped() {
+        let parts = [tar::EntryType::Char, tar::EntryType::Symlink, tar::EntryType::GNUSparse]
+            .map(|kind| entry(kind, "0.png", b""));
+        let bytes = [parts.concat(), entry(tar::EntryType::Regular, "1.png", b"x")].concat();
+        assert_eq!(open_bytes(&bytes).unwrap().len(), 1);
+    }
+}

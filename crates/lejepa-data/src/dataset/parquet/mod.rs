@@ -175,3 +175,6 @@ fn name(files: &[PathBuf], row_groups: &[RowGroup], index: usize) -> String {
 fn invalid(path: &Path, problem: impl Into<String>) -> Error {
     Error::Invalid { format: "Parquet", path: path.into(), problem: problem.into() }
 }
+
+#[cfg(test)]
+mod tests;
