@@ -116,6 +116,14 @@ def png(number):
     return file.getvalue()
 
 
+def bmp(number):
+    """150 rows of 200 grey columns without compression, with 10 i + row / 10 in every place of a row."""
+    rows = 10 * number + np.arange(150) // 10
+    file = io.BytesIO()
+    Image.fromarray(np.repeat(rows[:, None], 200, axis=1).astype(np.uint8)).convert("RGB").save(file, "bmp")
+    return file.getvalue()
+
+
 # Parquet
 
 
@@ -155,6 +163,10 @@ def parquets():
     parquet("indexed.parquet", table(images, labels), write_page_index=True, **small)
     # The dictionary is full after a few images: the other pages are plain.
     parquet("full.parquet", table(images, labels), dictionary_pagesize_limit=200, **small)
+    # Pages of several Snappy blocks.
+    large = [bmp(number) for number in (1, 2)]
+    parquet("large.parquet", table(large, [0, 1]))
+    parquet("large-plain.parquet", table(large, [0, 1]), use_dictionary=False)
     parquet("nulls.parquet", table([png(0), None, png(2)], [0, None, 2]))
     parquet("gzip.parquet", table(images, labels), compression="gzip")
     # CIFAR-100 on the hub, and required columns without structure.

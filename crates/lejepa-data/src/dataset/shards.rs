@@ -7,7 +7,10 @@ use crate::{Error, Result};
 
 /// Whether a path is such a file, or a folder with some.
 pub(super) fn are_at(path: &Path, ending: &str) -> bool {
-    if path.is_dir() { list(path, ending).is_ok_and(|files| !files.is_empty()) } else { has(path, ending) }
+    match std::fs::read_dir(path) {
+        Ok(entries) => entries.flatten().any(|entry| has(&entry.path(), ending)),
+        Err(_) => has(path, ending),
+    }
 }
 
 /// The files of a split in the order of their names. Files that name no split are training data, unless

@@ -1,16 +1,18 @@
 //! Parquet files as the Hugging Face hub keeps images: encoded files in `image.bytes`, classes in `label`.
 //!
-//! Files are mapped. Opening reads the footers and the labels; an image costs the page that holds it, and
-//! pages in use stay in a small cache.
+//! Files are mapped. Opening reads the footers and the labels. pyarrow writes a thousand images or more into
+//! one page, so the first image of a page has its places found, and every image is unpacked from there alone.
 
 mod column;
+mod content;
 mod page;
 mod page_cache;
 mod page_header;
 mod shard;
+mod snappy;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 
 use column::Chunk;
 use page_cache::PageCache;
@@ -28,7 +30,6 @@ pub struct Parquet {
     labels: Labels,
     fingerprint: String,
     notes: Vec<String>,
-    pages: Mutex<PageCache>,
 }
 
 /// The images of one row group.
@@ -44,6 +45,8 @@ struct RowGroup {
 }
 
 const ENDING: &str = ".parquet";
+/// A folder with more of them holds classes, which are not searched.
+const MOST_FOLDERS: usize = 8;
 
 impl Parquet {
     /// Whether a path is a Parquet file, or a folder that holds some, be it in `data/` or in its only
@@ -56,11 +59,12 @@ impl Parquet {
     pub fn open(path: &Path, split: Split, options: &ReadOptions) -> Result<Self> {
         let files = shards::of_split(&resolve(path), ENDING, split)?;
         let names = ColumnNames { images: options.images.as_deref(), labels: options.labels.as_deref() };
+        let cache = Arc::new(PageCache::default());
         let mut hasher = blake3::Hasher::new();
         let (mut row_groups, mut values) = (Vec::new(), Vec::new());
         let mut first_shard: Option<Shard> = None;
         for (number, file) in files.iter().enumerate() {
-            let shard = Shard::open(file, &names)?;
+            let shard = Shard::open(file, &names, cache.clone())?;
             hasher.update(file.file_name().unwrap_or_default().as_encoded_bytes());
             hasher.update(&shard.length().to_le_bytes());
             let first_in_set = values.len();
@@ -88,7 +92,7 @@ impl Parquet {
         labels.hash(&mut hasher);
         let fingerprint = hasher.finalize().to_hex()[..16].to_string();
         let notes = labels.note().into_iter().collect();
-        Ok(Self { files, row_groups, labels, fingerprint, notes, pages: Mutex::default() })
+        Ok(Self { files, row_groups, labels, fingerprint, notes })
     }
 }
 
@@ -98,23 +102,11 @@ impl Dataset for Parquet {
     }
 
     fn stored(&self, index: usize) -> Result<Stored> {
-        let group = row_group_of(&self.row_groups, index);
-        let RowGroup { first, file, images, .. } = &self.row_groups[group];
-        let damaged = |problem| invalid(&self.files[*file], problem);
-        let (page, row) = images.page_of(index - first).map_err(damaged)?;
-        let cached = self.pages().get((group, page));
-        let values = match cached {
-            Some(values) => values,
-            // Not under the lock, so that threads decompress pages side by side.
-            None => {
-                let (values, bytes) = images.read(page).map_err(damaged)?;
-                self.pages().insert((group, page), values, bytes)
-            }
-        };
-        match values.get(row) {
-            Some(Some(image)) => Ok(Stored::File(image.to_vec())),
-            Some(None) => Err(damaged("the image is null".into())),
-            None => Err(damaged(format!("row {row} is not in its page"))),
+        let RowGroup { first, file, images, .. } = &self.row_groups[row_group_of(&self.row_groups, index)];
+        match images.value(index - first) {
+            Ok(Some(image)) => Ok(Stored::File(image.into())),
+            Ok(None) => Err(invalid(&self.files[*file], "the image is null")),
+            Err(problem) => Err(invalid(&self.files[*file], problem)),
         }
     }
 
@@ -140,25 +132,22 @@ impl Dataset for Parquet {
     }
 }
 
-impl Parquet {
-    fn pages(&self) -> std::sync::MutexGuard<'_, PageCache> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// Repositories of the hub keep their files in `data/` or in a folder named after the set.
 fn resolve(path: &Path) -> PathBuf {
-    if !path.is_dir() || shards::are_at(path, ENDING) {
+    if shards::are_at(path, ENDING) {
         return path.into();
     }
-    let data = path.join("data");
-    if shards::are_at(&data, ENDING) {
-        return data;
-    }
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut folders = entries.filter(|entry| entry.is_dir() && shards::are_at(entry, ENDING));
-    match (folders.next(), folders.next()) {
-        (Some(only), None) => only,
+    let folders: Vec<PathBuf> = entries.filter(|entry| entry.is_dir()).take(MOST_FOLDERS + 1).collect();
+    if folders.len() > MOST_FOLDERS {
+        return path.into();
+    }
+    let with_files: Vec<PathBuf> =
+        folders.into_iter().filter(|folder| shards::are_at(folder, ENDING)).collect();
+    let data = path.join("data");
+    match &with_files[..] {
+        [only] => only.clone(),
+        several if several.contains(&data) => data,
         _ => path.into(),
     }
 }

@@ -1,111 +1,85 @@
-//! The values of a page: definition levels, which mark nulls, then values or references to a dictionary.
+//! Where the values of a page are: levels mark nulls, then come values or references to a dictionary.
 
-use ::parquet::basic::{Encoding, Type};
-use ::parquet::column::page::Page;
-use ::parquet::schema::types::ColumnDescriptor;
+use std::ops::Range;
+
+use ::parquet::basic::Type;
 use bytes::Bytes;
+
+use super::content::Content;
 
 /// Why a page cannot be read.
 pub(super) type Problem = String;
 
-/// One per row; none for a null.
-pub(super) type Values = Vec<Option<Bytes>>;
-
-pub(super) fn is_dictionary_encoded(page: &Page) -> bool {
-    matches!(page.encoding(), Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY)
+/// A value's place in the content of its page. Pages hold less than 2 GB.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Place {
+    start: u32,
+    length: u32,
 }
 
-/// The values of a dictionary page.
-pub(super) fn decode_dictionary(page: &Page, kind: Type) -> Result<Vec<Bytes>, Problem> {
-    if !page.is_dictionary_page() {
-        return Err("a page stands in the place of the dictionary".into());
+impl Place {
+    pub(super) fn range(self) -> Range<usize> {
+        self.start as usize..self.start as usize + self.length as usize
     }
-    decode_plain(page.buffer(), page.num_values() as usize, kind)
 }
 
-/// The rows of a data page. Values are slices of the page or the dictionary.
-pub(super) fn decode(
-    page: &Page,
-    rows: usize,
-    column: &ColumnDescriptor,
-    dictionary: &[Bytes],
-) -> Result<Values, Problem> {
-    let (levels, values) = split_levels(page, column.max_def_level() > 0)?;
-    let present = match levels {
-        None => vec![true; rows],
-        Some(levels) => {
-            let full = u32::try_from(column.max_def_level()).unwrap_or_default();
-            let levels = decode_hybrid(&levels, u32::BITS - full.leading_zeros(), rows)?;
-            levels.into_iter().map(|level| level == full).collect()
-        }
-    };
-    let count = present.iter().filter(|&&is_present| is_present).count();
-    let values = match page.encoding() {
-        Encoding::PLAIN => decode_plain(&values, count, column.physical_type())?,
-        _ if is_dictionary_encoded(page) => look_up(&values, count, dictionary)?,
-        other => return Err(format!("encoding {other} is not supported")),
-    };
-    let mut values = values.into_iter();
-    Ok(present.into_iter().map(|is_present| is_present.then(|| values.next()).flatten()).collect())
+/// Which rows have a value. Levels below the highest are nulls, of the value or of what it is part of.
+pub(super) fn present_rows(levels: &[u8], highest: i16, rows: usize) -> Result<Vec<bool>, Problem> {
+    let highest = u32::try_from(highest).unwrap_or_default();
+    let levels = decode_hybrid(levels, u32::BITS - highest.leading_zeros(), rows)?;
+    Ok(levels.into_iter().map(|level| level == highest).collect())
 }
 
-/// Definition levels, if the column may have nulls, and the rest of the page.
-fn split_levels(page: &Page, has_levels: bool) -> Result<(Option<Bytes>, Bytes), Problem> {
-    let mut rest = page.buffer().clone();
-    let mut take = |length: usize| {
-        if length > rest.len() { Err("a page ends too early") } else { Ok(rest.split_to(length)) }
-    };
-    let levels = match page {
-        Page::DataPage { .. } if !has_levels => None,
-        Page::DataPage { def_level_encoding: Encoding::RLE, .. } => {
-            let length = u32_at(&take(4)?, 0).ok_or("a page ends too early")?;
-            Some(take(length as usize)?)
-        }
-        Page::DataPage { def_level_encoding, .. } => {
-            return Err(format!("levels in encoding {def_level_encoding} are not supported"));
-        }
-        Page::DataPageV2 { rep_levels_byte_len, def_levels_byte_len, .. } => {
-            take(*rep_levels_byte_len as usize)?;
-            let levels = take(*def_levels_byte_len as usize)?;
-            has_levels.then_some(levels)
-        }
-        Page::DictionaryPage { .. } => return Err("a dictionary stands in the place of a page".into()),
-    };
-    Ok((levels, rest))
-}
-
-/// Values one after another; byte arrays after their lengths.
-fn decode_plain(bytes: &Bytes, count: usize, kind: Type) -> Result<Vec<Bytes>, Problem> {
-    let mut values = Vec::new();
-    let mut at = 0;
+/// Finds values that stand one after another; byte arrays stand after their lengths.
+pub(super) fn find_values(
+    content: &Content,
+    first: usize,
+    count: usize,
+    kind: Type,
+) -> Result<Vec<Place>, Problem> {
+    let mut places = Vec::new();
+    let mut at = first;
+    // The part of the content that was unpacked last.
+    let (mut around, mut bytes) = content.around(&(first..first))?;
     for _ in 0..count {
         let length = match kind {
             Type::INT32 => 4,
             Type::INT64 => 8,
             Type::BYTE_ARRAY => {
-                let length = u32_at(bytes, at).ok_or("a page ends too early")?;
-                at += 4;
-                length as usize
+                let range = at..at.saturating_add(4);
+                if range.end > around + bytes.len() {
+                    (around, bytes) = content.around(&range)?;
+                }
+                let length = range.start.checked_sub(around).and_then(|at| bytes.get(at..)?.first_chunk());
+                at = range.end;
+                u32::from_le_bytes(*length.ok_or("a page ends too early")?)
             }
             other => return Err(format!("values of type {other} are not supported")),
         };
-        if length > bytes.len() - at {
+        let start = u32::try_from(at).map_err(|_| "a page is too large")?;
+        at = at.saturating_add(length as usize);
+        if at > content.len() {
             return Err("a page ends too early".into());
         }
-        values.push(bytes.slice(at..at + length));
-        at += length;
+        places.push(Place { start, length });
     }
-    Ok(values)
+    Ok(places)
 }
 
-fn look_up(bytes: &Bytes, count: usize, dictionary: &[Bytes]) -> Result<Vec<Bytes>, Problem> {
-    let Some((&width, references)) = bytes.split_first() else {
-        return if count == 0 { Ok(Vec::new()) } else { Err("a page ends too early".into()) };
-    };
+/// Looks references to a dictionary up: their width in bits, then the numbers.
+pub(super) fn look_up(
+    bytes: &Bytes,
+    count: usize,
+    dictionary: &[Option<Place>],
+) -> Result<Vec<Place>, Problem> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let (&width, references) = bytes.split_first().ok_or("a page ends too early")?;
     let references = decode_hybrid(references, width.into(), count)?;
-    let value = |reference| dictionary.get(reference as usize).cloned();
-    let values = references.into_iter().map(value).collect::<Option<Vec<Bytes>>>();
-    values.ok_or("a reference beyond the dictionary".into())
+    let places =
+        references.into_iter().map(|reference| dictionary.get(reference as usize).copied().flatten());
+    places.collect::<Option<_>>().ok_or("a reference beyond the dictionary".into())
 }
 
 /// Numbers of `width` bits: runs of one value mixed with groups of eight values in `width` bytes.
@@ -136,7 +110,7 @@ fn decode_hybrid(mut bytes: &[u8], width: u32, count: usize) -> Result<Vec<u32>,
 }
 
 /// Seven bits per byte, the lowest first.
-fn split_varint(bytes: &[u8]) -> Option<(usize, &[u8])> {
+pub(super) fn split_varint(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let mut value = 0u32;
     for (index, &byte) in bytes.iter().enumerate().take(5) {
         value |= u32::from(byte & 0x7f) << (7 * index);
@@ -153,10 +127,6 @@ fn number_at(bytes: &[u8], bit: usize, width: u32) -> Option<u32> {
     let touched = bytes.get(bit / 8..end)?;
     let wide = touched.iter().rev().fold(0u64, |wide, &byte| wide << 8 | u64::from(byte));
     u32::try_from(wide >> (bit % 8) & ((1 << width) - 1)).ok()
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
 #[cfg(test)]
@@ -185,12 +155,13 @@ mod tests {
 
     #[test]
     fn lengths_are_not_believed() {
-        let plain = Bytes::from_static(b"\x02\0\0\0ab\xff\xff\xff\xff");
-        assert_eq!(decode_plain(&plain, 1, Type::BYTE_ARRAY).unwrap(), [&b"ab"[..]]);
-        for (count, kind) in [(2, Type::BYTE_ARRAY), (3, Type::BYTE_ARRAY), (u32::MAX as usize, Type::INT64)]
-        {
-            assert!(decode_plain(&plain, count, kind).is_err());
+        let content = Content::Mapped(Bytes::from_static(b"\x02\0\0\0ab\xff\xff\xff\xff"));
+        let places = find_values(&content, 0, 1, Type::BYTE_ARRAY).unwrap();
+        assert_eq!(places[0].range(), 4..6);
+        for (count, kind) in [(2, Type::BYTE_ARRAY), (3, Type::BYTE_ARRAY), (usize::MAX, Type::INT64)] {
+            assert!(find_values(&content, 0, count, kind).is_err());
         }
-        assert!(look_up(&Bytes::from_static(&[1, 2, 1]), 1, &[Bytes::new()]).is_err());
+        assert!(find_values(&content, 11, 1, Type::INT32).is_err());
+        assert!(look_up(&Bytes::from_static(&[1, 2, 1]), 1, &[Some(places[0])]).is_err());
     }
 }

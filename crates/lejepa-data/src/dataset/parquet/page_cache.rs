@@ -1,17 +1,17 @@
-//! Decoded pages that are likely to be asked for again.
+//! Unpacked pages that are likely to be asked for again.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::page::Values;
+use bytes::Bytes;
 
-/// Row group and page.
-type Key = (usize, usize);
-
-/// The pages used last, up to a number of bytes.
+/// The pages used last, up to a number of bytes. For many threads.
 #[derive(Debug, Default)]
-pub(super) struct PageCache {
-    pages: HashMap<Key, CachedPage>,
+pub(super) struct PageCache(Mutex<Pages>);
+
+#[derive(Debug, Default)]
+struct Pages {
+    by_key: HashMap<usize, CachedPage>,
     bytes: usize,
     /// Counts uses.
     clock: u64,
@@ -19,38 +19,42 @@ pub(super) struct PageCache {
 
 #[derive(Debug)]
 struct CachedPage {
-    values: Arc<Values>,
-    bytes: usize,
+    content: Bytes,
     used: u64,
 }
 
 impl PageCache {
     const LIMIT: usize = 64 << 20;
 
-    pub(super) fn get(&mut self, key: Key) -> Option<Arc<Values>> {
-        self.clock += 1;
-        let page = self.pages.get_mut(&key)?;
-        page.used = self.clock;
-        Some(page.values.clone())
+    pub(super) fn get(&self, key: usize) -> Option<Bytes> {
+        let mut pages = self.lock();
+        pages.clock += 1;
+        let used = pages.clock;
+        let page = pages.by_key.get_mut(&key)?;
+        page.used = used;
+        Some(page.content.clone())
     }
 
-    /// Keeps a page in the place of those that were not used for longest. `bytes` is the memory behind
-    /// the values.
-    pub(super) fn insert(&mut self, key: Key, values: Values, bytes: usize) -> Arc<Values> {
-        self.clock += 1;
-        let values = Arc::new(values);
-        let page = CachedPage { values: values.clone(), bytes, used: self.clock };
-        self.bytes += bytes;
-        if let Some(replaced) = self.pages.insert(key, page) {
-            self.bytes -= replaced.bytes;
+    /// Keeps a page in the place of those that were not used for longest.
+    pub(super) fn insert(&self, key: usize, content: Bytes) -> Bytes {
+        let mut pages = self.lock();
+        pages.clock += 1;
+        pages.bytes += content.len();
+        let page = CachedPage { content: content.clone(), used: pages.clock };
+        if let Some(replaced) = pages.by_key.insert(key, page) {
+            pages.bytes -= replaced.content.len();
         }
         // The last page stays, however large: its neighbours may be next.
-        while self.bytes > Self::LIMIT && self.pages.len() > 1 {
-            let oldest = self.pages.iter().min_by_key(|(_, page)| page.used).map(|(&key, _)| key);
-            let Some(removed) = oldest.and_then(|key| self.pages.remove(&key)) else { break };
-            self.bytes -= removed.bytes;
+        while pages.bytes > Self::LIMIT && pages.by_key.len() > 1 {
+            let oldest = pages.by_key.iter().min_by_key(|(_, page)| page.used).map(|(&key, _)| key);
+            let Some(removed) = oldest.and_then(|key| pages.by_key.remove(&key)) else { break };
+            pages.bytes -= removed.content.len();
         }
-        values
+        content
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Pages> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -60,23 +64,25 @@ mod tests {
 
     #[test]
     fn the_page_that_was_not_used_for_longest_makes_room() {
-        let mut cache = PageCache::default();
-        for page in 0..3 {
-            cache.insert((0, page), Vec::new(), PageCache::LIMIT / 3);
+        let cache = PageCache::default();
+        let third = Bytes::from(vec![0; PageCache::LIMIT / 3]);
+        for key in 0..3 {
+            cache.insert(key, third.clone());
         }
-        assert!(cache.get((0, 0)).is_some());
-        cache.insert((0, 3), Vec::new(), PageCache::LIMIT / 3);
-        assert!(cache.get((0, 1)).is_none() && cache.get((0, 0)).is_some() && cache.get((0, 3)).is_some());
+        assert!(cache.get(0).is_some());
+        cache.insert(3, third);
+        assert!(cache.get(1).is_none() && cache.get(0).is_some() && cache.get(3).is_some());
     }
 
     #[test]
     fn a_page_beyond_the_limit_stays_until_the_next_one() {
-        let mut cache = PageCache::default();
-        cache.insert((0, 0), vec![None], PageCache::LIMIT + 1);
-        assert_eq!(cache.get((0, 0)).unwrap().len(), 1);
+        let cache = PageCache::default();
+        cache.insert(0, Bytes::from(vec![0; PageCache::LIMIT + 1]));
+        assert!(cache.get(0).is_some());
         for _ in 0..2 {
-            cache.insert((0, 1), Vec::new(), 10);
+            cache.insert(1, Bytes::from_static(b"ten bytes!"));
         }
-        assert_eq!((cache.bytes, cache.pages.len()), (10, 1));
+        let pages = cache.lock();
+        assert_eq!((pages.bytes, pages.by_key.len()), (10, 1));
     }
 }

@@ -12,12 +12,24 @@ pub(super) struct PageHeader {
     pub(super) unpacked: usize,
     /// Number of values, nulls included.
     pub(super) values: usize,
+    /// How values are written, by the format's numbers.
+    pub(super) encoding: usize,
+    /// Where the levels are, which mark nulls.
+    pub(super) levels: Levels,
+}
+
+/// Levels come before the values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Levels {
+    /// Compressed with the values, in an encoding and after their length.
+    Within { encoding: usize },
+    /// Before the compressed values, those for nesting first. Version 2 of the format.
+    Before { nesting: usize, nulls: usize, are_values_compressed: bool },
 }
 
 #[derive(Debug, PartialEq)]
 pub(super) enum PageKind {
     Data,
-    Index,
     Dictionary,
 }
 
@@ -27,7 +39,9 @@ const DEEPEST: usize = 4;
 impl PageHeader {
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let mut reader = Compact { bytes, position: 0 };
-        let (mut kind, mut stored, mut unpacked, mut values) = (None, None, None, None);
+        let (mut kind, mut stored, mut unpacked, mut values, mut encoding) = (None, None, None, None, None);
+        let (mut nulls_encoding, mut nulls, mut nesting, mut are_values_compressed) =
+            (None, None, None, true);
         // The current field of each open structure.
         let mut fields = vec![0i64];
         while let Some(field) = fields.last_mut() {
@@ -41,16 +55,22 @@ impl PageHeader {
                 step => field.checked_add(step.into())?,
             };
             match byte & 0x0f {
-                1 | 2 => {} // true, false
+                // True and false.
+                value @ 1..=2 if fields[..] == [8, 7] => are_values_compressed = value == 1,
+                1 | 2 => {}
                 3 => reader.skip(1)?,
                 4..=6 => {
-                    let number = usize::try_from(reader.number()?);
+                    let number = usize::try_from(reader.number()?).ok();
+                    // 5 is a data page, 7 a dictionary, 8 a data page of version 2.
                     match fields[..] {
-                        [1] => kind = number.ok(),
-                        [2] => unpacked = number.ok(),
-                        [3] => stored = number.ok(),
-                        // Of a data page, a dictionary and a data page of version 2.
-                        [5 | 7 | 8, 1] => values = number.ok(),
+                        [1] => kind = number,
+                        [2] => unpacked = number,
+                        [3] => stored = number,
+                        [5 | 7 | 8, 1] => values = number,
+                        [5 | 7, 2] | [8, 4] => encoding = number,
+                        [5, 3] => nulls_encoding = number,
+                        [8, 5] => nulls = number,
+                        [8, 6] => nesting = number,
                         _ => {}
                     }
                 }
@@ -63,14 +83,14 @@ impl PageHeader {
                 _ => return None,
             }
         }
-        let kind = match kind? {
-            0 | 3 => PageKind::Data,
-            1 => PageKind::Index,
-            2 => PageKind::Dictionary,
+        let (kind, levels) = match kind? {
+            0 => (PageKind::Data, Levels::Within { encoding: nulls_encoding? }),
+            3 => (PageKind::Data, Levels::Before { nesting: nesting?, nulls: nulls?, are_values_compressed }),
+            2 => (PageKind::Dictionary, Levels::Within { encoding: 0 }),
             _ => return None,
         };
-        let values = if kind == PageKind::Index { 0 } else { values? };
-        Some(Self { kind, length: reader.position, stored: stored?, unpacked: unpacked?, values })
+        let (length, stored, unpacked) = (reader.position, stored?, unpacked?);
+        Some(Self { kind, length, stored, unpacked, values: values?, encoding: encoding?, levels })
     }
 }
 
@@ -115,14 +135,22 @@ impl Compact<'_> {
 mod tests {
     use super::*;
 
-    /// Type 0, 300 bytes unpacked, 200 stored, and a data page header with 7 values, two encodings and
-    /// statistics that hold two bytes of text.
-    const HEADER: &[u8] = b"\x15\0\x15\xd8\x04\x15\x90\x03\x2c\x15\x0e\x15\0\x15\x06\x1c\x18\x02ab\0\0\0";
+    /// Type 0, 300 bytes unpacked, 200 stored, and a data page header with 7 values, encodings 8, 3 and 3
+    /// and statistics that hold two bytes of text.
+    const HEADER: &[u8] =
+        b"\x15\0\x15\xd8\x04\x15\x90\x03\x2c\x15\x0e\x15\x10\x15\x06\x15\x06\x1c\x18\x02ab\0\0\0";
 
     #[test]
     fn fields_are_found_at_their_depth() {
-        let expected =
-            PageHeader { kind: PageKind::Data, length: HEADER.len(), stored: 200, unpacked: 300, values: 7 };
+        let expected = PageHeader {
+            kind: PageKind::Data,
+            length: HEADER.len(),
+            stored: 200,
+            unpacked: 300,
+            values: 7,
+            encoding: 8,
+            levels: Levels::Within { encoding: 3 },
+        };
         assert_eq!(PageHeader::parse(&[HEADER, b"the page"].concat()).unwrap(), expected);
     }
 

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use super::super::mapped_file::map;
 use super::column::Chunk;
 use super::invalid;
+use super::page_cache::PageCache;
 use crate::Result;
 
 /// The columns that a user names.
@@ -22,7 +23,8 @@ pub(super) struct ColumnNames<'a> {
 #[derive(Debug)]
 pub(super) struct Shard {
     path: PathBuf,
-    file: Arc<Bytes>,
+    file: Bytes,
+    cache: Arc<PageCache>,
     metadata: ParquetMetaData,
     images: usize,
     labels: Option<usize>,
@@ -34,11 +36,11 @@ const LABEL_COLUMNS: [&str; 3] = ["label", "fine_label", "labels"];
 const BELIEVED_ROWS: usize = 1_000_000;
 
 impl Shard {
-    pub(super) fn open(path: &Path, names: &ColumnNames<'_>) -> Result<Self> {
-        let file = Arc::new(map(path)?);
-        let metadata = ParquetMetaDataReader::new().parse_and_finish(file.as_ref());
+    pub(super) fn open(path: &Path, names: &ColumnNames<'_>, cache: Arc<PageCache>) -> Result<Self> {
+        let file = map(path)?;
+        let metadata = ParquetMetaDataReader::new().parse_and_finish(&file);
         let metadata = metadata.map_err(|error| invalid(path, error.to_string()))?;
-        let mut shard = Self { path: path.into(), file, metadata, images: 0, labels: None };
+        let mut shard = Self { path: path.into(), file, cache, metadata, images: 0, labels: None };
         let find = |names: &[&str]| names.iter().find_map(|name| shard.column(name));
         let absent = |what: &str, names: &[&str], option: &str| {
             let columns = shard.columns().map(|(path, _)| path).collect::<Vec<_>>().join(", ");
@@ -81,10 +83,10 @@ impl Shard {
         let chunk = |column: usize| {
             let metadata =
                 group.columns().get(column).ok_or_else(|| damaged("a column is missing".into()))?;
-            Chunk::new(self.file.clone(), metadata.clone(), rows).map_err(damaged)
+            Chunk::new(&self.file, metadata, rows, self.cache.clone()).map_err(damaged)
         };
         let labels = match self.labels {
-            Some(column) => chunk(column)?.read_labels().map_err(damaged)?,
+            Some(column) => chunk(column)?.labels().map_err(damaged)?,
             None => vec![None; rows],
         };
         Ok((chunk(self.images)?, labels))
