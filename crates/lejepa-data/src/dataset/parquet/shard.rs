@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::parquet::basic::Type;
-use ::parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use ::parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use bytes::Bytes;
 
 use super::super::mapped_file::map;
@@ -40,6 +40,10 @@ impl Shard {
         let file = map(path)?;
         let metadata = ParquetMetaDataReader::new().parse_and_finish(&file);
         let metadata = metadata.map_err(|error| invalid(path, error.to_string()))?;
+        let rows = metadata.row_groups().iter().map(rows_of).fold(0, usize::saturating_add);
+        if rows > BELIEVED_ROWS.max(file.len() / 16) {
+            return Err(invalid(path, format!("it promises {rows} rows in {} bytes", file.len())));
+        }
         let mut shard = Self { path: path.into(), file, cache, metadata, images: 0, labels: None };
         let find = |names: &[&str]| names.iter().find_map(|name| shard.column(name));
         let absent = |what: &str, names: &[&str], option: &str| {
@@ -76,10 +80,7 @@ impl Shard {
     pub(super) fn row_group(&self, index: usize) -> Result<(Chunk, Vec<Option<u32>>)> {
         let damaged = |problem: String| invalid(&self.path, problem);
         let group = self.metadata.row_group(index);
-        let rows = usize::try_from(group.num_rows()).unwrap_or(usize::MAX);
-        if rows > BELIEVED_ROWS.max(self.file.len() / 16) {
-            return Err(damaged(format!("{} rows in {} bytes", group.num_rows(), self.file.len())));
-        }
+        let rows = rows_of(group);
         let chunk = |column: usize| {
             let metadata =
                 group.columns().get(column).ok_or_else(|| damaged("a column is missing".into()))?;
@@ -109,7 +110,8 @@ impl Shard {
         let hub = entries.filter(|entry| entry.key == "huggingface").find_map(|entry| entry.value.as_deref());
         let hub: serde_json::Value = hub.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
         let names = &hub["info"]["features"][label]["names"];
-        names.as_array().into_iter().flatten().filter_map(|name| name.as_str().map(String::from)).collect()
+        let names = names.as_array().into_iter().flatten().map(|name| name.as_str().map(String::from));
+        names.collect::<Option<_>>().unwrap_or_default()
     }
 
     /// Path and type of every leaf.
@@ -136,4 +138,9 @@ impl Shard {
         }
         Ok(())
     }
+}
+
+/// A negative number, which no file should have, becomes one that nobody believes.
+fn rows_of(group: &RowGroupMetaData) -> usize {
+    usize::try_from(group.num_rows()).unwrap_or(usize::MAX)
 }

@@ -174,9 +174,7 @@ impl Machine {
         let [_version, shape, item_type, transposed, values] = self.tuple(state)?[..] else {
             return Err("array with an unexpected state".into());
         };
-        // Python 2 wrote false as a number until protocol 2.
-        let is_transposed = !matches!(transposed, Value::Bool(false) | Value::Int(0));
-        let array = self.make_array(shape, item_type, is_transposed, values)?;
+        let array = self.make_array(shape, item_type, transposed != Value::Bool(false), values)?;
         if let Some(Object::Array(unset)) = self.objects.get_mut(target) {
             *unset = Some(array);
         }
