@@ -108,7 +108,10 @@ fn an_unreadable_image_is_named() {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(RUN_TIME));
     let message = stderr.lines().find(|line| line.starts_with("error: ")).unwrap();
-    assert!(message.starts_with("error: 1 of 20 images cannot be used, more than 1 %, such as images/"), "{stderr}");
+    assert!(
+        message.starts_with("error: 1 of 20 images cannot be used, more than 1 %, such as images/"),
+        "{stderr}"
+    );
     assert!(!stderr.contains("panicked"));
 }
 

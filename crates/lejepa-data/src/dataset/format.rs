@@ -4,10 +4,13 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::cifar::Cifar;
 use super::galaxy10::Galaxy10;
 use super::npy::Npy;
 use super::npz::Npz;
+use super::parquet::Parquet;
 use super::stl10::Stl10;
+use super::webdataset::WebDataset;
 use super::{Hdf5, Idx, ImageFolder, ReadOptions, Split, aircraft, cars, dtd, flowers102, food101, pets};
 use crate::{Dataset, Result};
 
@@ -17,6 +20,8 @@ use crate::{Dataset, Result};
 pub enum Format {
     /// IDX files, the MNIST family.
     Idx,
+    /// CIFAR-10 and CIFAR-100, binary or pickled.
+    Cifar,
     /// STL-10's binary files.
     Stl10,
     /// Describable textures in their official layout.
@@ -39,14 +44,19 @@ pub enum Format {
     Npz,
     /// Arrays of numpy in files of their own.
     Npy,
+    /// Parquet files with a column of encoded images.
+    Parquet,
+    /// Tar files in which files of one name make a sample.
+    WebDataset,
     /// Image files in class folders, or side by side.
     Folder,
 }
 
 impl Format {
     /// Every format, in the order in which a path is tried.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 16] = [
         Self::Idx,
+        Self::Cifar,
         Self::Stl10,
         Self::Dtd,
         Self::Flowers102,
@@ -58,6 +68,8 @@ impl Format {
         Self::Hdf5,
         Self::Npz,
         Self::Npy,
+        Self::Parquet,
+        Self::WebDataset,
         Self::Folder,
     ];
 
@@ -65,6 +77,7 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Self::Idx => "idx",
+            Self::Cifar => "cifar",
             Self::Stl10 => "stl10",
             Self::Dtd => "dtd",
             Self::Flowers102 => "flowers102",
@@ -76,6 +89,8 @@ impl Format {
             Self::Hdf5 => "hdf5",
             Self::Npz => "npz",
             Self::Npy => "npy",
+            Self::Parquet => "parquet",
+            Self::WebDataset => "webdataset",
             Self::Folder => "folder",
         }
     }
@@ -88,6 +103,7 @@ impl Format {
     fn is_at(self, path: &Path) -> bool {
         match self {
             Self::Idx => Idx::is_at(path),
+            Self::Cifar => Cifar::is_at(path),
             Self::Stl10 => Stl10::is_at(path),
             Self::Dtd => dtd::is_at(path),
             Self::Flowers102 => flowers102::is_at(path),
@@ -99,6 +115,8 @@ impl Format {
             Self::Hdf5 => Hdf5::is_at(path),
             Self::Npz => Npz::is_at(path),
             Self::Npy => Npy::is_at(path),
+            Self::Parquet => Parquet::is_at(path),
+            Self::WebDataset => WebDataset::is_at(path),
             Self::Folder => path.is_dir(),
         }
     }
@@ -107,7 +125,9 @@ impl Format {
     fn options(self) -> &'static [&'static str] {
         match self {
             Self::Dtd => &["data.options.fold"],
-            Self::Galaxy10 | Self::Hdf5 | Self::Npz => &["data.options.images", "data.options.labels"],
+            Self::Galaxy10 | Self::Hdf5 | Self::Npz | Self::Parquet => {
+                &["data.options.images", "data.options.labels"]
+            }
             _ => &[],
         }
     }
@@ -116,6 +136,7 @@ impl Format {
         options.refuse_unknown(self.options(), self.name())?;
         Ok(match self {
             Self::Idx => Box::new(Idx::open(path, split)?),
+            Self::Cifar => Box::new(Cifar::open(path, split)?),
             Self::Stl10 => Box::new(Stl10::open(path, split)?),
             Self::Dtd => Box::new(dtd::open(path, split, options)?),
             Self::Flowers102 => Box::new(flowers102::open(path, split)?),
@@ -127,6 +148,8 @@ impl Format {
             Self::Hdf5 => Box::new(Hdf5::open(path, split, options)?),
             Self::Npz => Box::new(Npz::open(path, split, options)?),
             Self::Npy => Box::new(Npy::open(path, split)?),
+            Self::Parquet => Box::new(Parquet::open(path, split, options)?),
+            Self::WebDataset => Box::new(WebDataset::open(path, split)?),
             Self::Folder => Box::new(ImageFolder::open(path, split)?),
         })
     }
