@@ -20,7 +20,7 @@ use crate::{Error, Image, Result, Stored};
 
 /// Images of 32x32 pixels in mapped files.
 #[derive(Debug)]
-pub struct Cifar {
+pub(super) struct Cifar {
     batches: Vec<Batch>,
     labels: Labels,
     fingerprint: String,
@@ -97,12 +97,12 @@ struct Batch {
 
 impl Cifar {
     /// Whether a folder is an unpacked archive, or has one in it.
-    pub fn is_at(path: &Path) -> bool {
+    pub(super) fn is_at(path: &Path) -> bool {
         !find(path).is_empty()
     }
 
     /// Maps the files of a split. Training batches that are absent are named in the notes.
-    pub fn open(path: &Path, split: Split) -> Result<Self> {
+    pub(super) fn open(path: &Path, split: Split) -> Result<Self> {
         let (folder, layout) = match &find(path)[..] {
             [] => return Err(Error::UnknownFormat { path: path.into() }),
             // The same images, as pickles and as records.

@@ -19,7 +19,7 @@ use crate::{Error, Result, Stored};
 
 /// Image files inside tar files, found once and read when they are asked for.
 #[derive(Debug)]
-pub struct WebDataset {
+pub(super) struct WebDataset {
     files: Vec<PathBuf>,
     samples: Vec<Sample>,
     labels: Labels,
@@ -55,7 +55,7 @@ struct Shard {
 impl WebDataset {
     /// Whether a path is a tar file, or a folder of tar files and nothing else below it. A gzipped tar
     /// file is recognised so that its error can say what to do.
-    pub fn is_at(path: &Path) -> bool {
+    pub(super) fn is_at(path: &Path) -> bool {
         if path.is_dir() {
             return shards::are_at(path, ENDING) && !has_folders(path);
         }
@@ -63,7 +63,7 @@ impl WebDataset {
     }
 
     /// Walks the headers of a split's tar files.
-    pub fn open(path: &Path, split: Split) -> Result<Self> {
+    pub(super) fn open(path: &Path, split: Split) -> Result<Self> {
         if is_packed(path) {
             return Err(invalid(path, "it is compressed, unpack it with gunzip first"));
         }

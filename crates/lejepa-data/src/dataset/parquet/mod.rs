@@ -24,7 +24,7 @@ use crate::{Error, Result, Stored};
 
 /// Encoded images in the pages of Parquet files.
 #[derive(Debug)]
-pub struct Parquet {
+pub(super) struct Parquet {
     files: Vec<PathBuf>,
     row_groups: Vec<RowGroup>,
     labels: Labels,
@@ -51,12 +51,12 @@ const MOST_FOLDERS: usize = 8;
 impl Parquet {
     /// Whether a path is a Parquet file, or a folder that holds some, be it in `data/` or in its only
     /// folder of them.
-    pub fn is_at(path: &Path) -> bool {
+    pub(super) fn is_at(path: &Path) -> bool {
         shards::are_at(&resolve(path), ENDING)
     }
 
     /// Reads the footers and labels of a split's files.
-    pub fn open(path: &Path, split: Split, options: &ReadOptions) -> Result<Self> {
+    pub(super) fn open(path: &Path, split: Split, options: &ReadOptions) -> Result<Self> {
         let files = shards::of_split(&resolve(path), ENDING, split)?;
         let names = ColumnNames { images: options.images.as_deref(), labels: options.labels.as_deref() };
         let cache = Arc::new(PageCache::default());

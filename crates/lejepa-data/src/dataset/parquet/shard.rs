@@ -52,12 +52,12 @@ impl Shard {
             invalid(path, format!("no {what} in `{names}`, name another with `{option}`: {columns}"))
         };
         let image_names = names.images.as_ref().map_or(&IMAGE_COLUMNS[..], std::slice::from_ref);
-        let images =
-            find(image_names).ok_or_else(|| absent("column of images", image_names, "data.options.images"))?;
+        let images = find(image_names)
+            .ok_or_else(|| absent("column of images", image_names, "data.options.images"))?;
         let labels = match names.labels {
-            Some(name) => {
-                Some(find(&[name]).ok_or_else(|| absent("column of labels", &[name], "data.options.labels"))?)
-            }
+            Some(name) => Some(
+                find(&[name]).ok_or_else(|| absent("column of labels", &[name], "data.options.labels"))?,
+            ),
             None => find(&LABEL_COLUMNS),
         };
         shard.check_column(images, &[Type::BYTE_ARRAY])?;

@@ -103,7 +103,10 @@ fn columns_are_chosen_by_name() {
         format: None,
     };
     let message = crate::open_source(&source, Split::Train).err().unwrap().to_string();
-    assert!(message.contains("`data.options.fold` must be absent for the format parquet, got: 2"), "{message}");
+    assert!(
+        message.contains("`data.options.fold` must be absent for the format parquet, got: 2"),
+        "{message}"
+    );
 }
 
 #[test]
