@@ -37,7 +37,8 @@ cargo build --release --locked -p lejepa-data --example fuzz_readers --target-di
     --config 'profile.release.package.lejepa-data.debug-assertions=true'
 
 mkdir -p "$findings"
-work=$(mktemp -d)
+# In memory if possible: files are rewritten all the time.
+work=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d)
 trap 'rm -rf "$work"' EXIT
 ulimit -v 1500000
 ulimit -c 0

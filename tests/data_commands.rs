@@ -47,7 +47,10 @@ fn an_inspection_counts_names_what_is_broken_and_draws_a_sheet() {
         };
         assert!(text.lines().any(has), "no line {words:?} in:\n{text}");
     }
-    assert!(text.contains("1 of 6 training images cannot be read:\nphotos/train/dog/broken.png: "), "{text}");
+    assert!(
+        text.contains("1 of 6 decoded training images cannot be read:\nphotos/train/dog/broken.png: "),
+        "{text}"
+    );
     assert!(text.ends_with("contact sheet: photos-contact-sheet.png\n"), "{text}");
     assert!(output.stderr.is_empty());
 

@@ -41,21 +41,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let source = arguments.source.config();
     let decode = (!arguments.all).then_some(Inspection::DECODED);
     let inspection = with_bar(|progress| Inspection::of(&source, decode, progress))?;
-    let sheet = match &arguments.sheet {
-        Some(sheet) => Some(sheet.clone()),
-        None if arguments.json => None,
-        None => default_sheet(&source.path),
-    };
-    if let Some(sheet) = &sheet {
-        draw(&source, &inspection, sheet)?;
-    }
     if arguments.json {
         output::line(serde_json::to_string_pretty(&inspection)?);
-        return Ok(ExitCode::SUCCESS);
+    } else {
+        print(&inspection);
     }
-    print(&inspection);
+    let sheet = match &arguments.sheet {
+        None if arguments.json => return Ok(ExitCode::SUCCESS),
+        None => default_sheet(&source.path),
+        named => named.clone(),
+    };
     match sheet {
-        Some(sheet) => output::line(format_args!("\ncontact sheet: {}", sheet.display())),
+        Some(sheet) => {
+            draw(&source, &inspection, &sheet)?;
+            if !arguments.json {
+                output::line(format_args!("\ncontact sheet: {}", sheet.display()));
+            }
+        }
         None => eprintln!("no contact sheet inside the data: --sheet FILE names another place"),
     }
     Ok(ExitCode::SUCCESS)
@@ -66,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 fn default_sheet(data: &Path) -> Option<PathBuf> {
     let data = data.canonicalize().ok()?;
     let working = std::env::current_dir().and_then(|folder| folder.canonicalize()).ok()?;
-    let name = data.file_stem().unwrap_or("data".as_ref()).to_string_lossy();
+    let name = data.file_name().unwrap_or("data".as_ref()).to_string_lossy();
     (!working.starts_with(&data)).then(|| PathBuf::from(format!("{name}-contact-sheet.png")))
 }
 
@@ -105,7 +107,7 @@ fn print(inspection: &Inspection) {
         if split.unreadable > 0 {
             let SplitInspection { unreadable, decoded, .. } = split;
             let name = split.split.name();
-            output::line(format_args!("\n{unreadable} of {decoded} {name} images cannot be read:"));
+            output::line(format_args!("\n{unreadable} of {decoded} decoded {name} images cannot be read:"));
             print_unreadable(&split.unreadable_images);
             print_more(unreadable - split.unreadable_images.len());
         }
