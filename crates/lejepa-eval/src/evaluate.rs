@@ -78,6 +78,11 @@ impl EvaluationData {
         Ok(Self { path: path.into(), train, test, classes })
     }
 
+    /// What a user should know about the data, such as listed images that are not there.
+    pub fn notes(&self) -> impl Iterator<Item = &str> {
+        [&self.train, &self.test].into_iter().flat_map(|split| split.dataset.notes()).map(String::as_str)
+    }
+
     fn info(&self) -> DataInfo {
         DataInfo {
             path: self.path.display().to_string(),

@@ -52,6 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let suite = Suite::load(&arguments.suite)?;
     let encoder = arguments.runtime.opener().open(&arguments.encoder)?;
     let data = EvaluationData::open(&arguments.data, &suite)?;
+    data.notes().for_each(|note| eprintln!("note: {note}"));
     let untrained = untrained(encoder.card(), &arguments.runtime)?;
 
     let mut candidates = vec![Candidate { name: "encoder", source: FeatureSource::Encoder(&encoder) }];

@@ -1,6 +1,7 @@
 //! Labels that are kept as an array of integers, one for each image.
 
-const LARGEST: usize = 1_000_000;
+/// The largest label that is believed where nothing names the classes.
+pub(super) const LARGEST: usize = 1_000_000;
 
 /// Checks the shape of labels: `[images]` or `[images, 1]`; the error says what is wrong.
 pub(super) fn check_label_shape(axes: &[usize], images: usize) -> Result<(), String> {
@@ -21,8 +22,8 @@ pub(super) fn check_labels(values: impl IntoIterator<Item = i128>) -> Result<Vec
 }
 
 /// Numbers as names of classes, up to the largest label.
-pub(super) fn numbered_classes(labels: &[usize]) -> Vec<String> {
-    let count = labels.iter().max().map_or(0, |largest| largest + 1);
+pub(super) fn numbered_classes(labels: impl IntoIterator<Item = usize>) -> Vec<String> {
+    let count = labels.into_iter().max().map_or(0, |largest| largest + 1);
     (0..count).map(|class| class.to_string()).collect()
 }
 
@@ -54,7 +55,7 @@ mod tests {
 
     #[test]
     fn classes_are_numbered_up_to_the_largest_label() {
-        assert_eq!(numbered_classes(&[2, 0]), ["0", "1", "2"]);
-        assert!(numbered_classes(&[]).is_empty());
+        assert_eq!(numbered_classes([2, 0]), ["0", "1", "2"]);
+        assert!(numbered_classes([]).is_empty());
     }
 }

@@ -8,15 +8,14 @@
 //!
 //! All numbers are little-endian. The table stands at the end, because it is known last.
 
-use std::fs::File;
 use std::io;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 
-use memmap2::Mmap;
+use bytes::Bytes;
 use rayon::prelude::*;
 
-use super::{Dataset, Stored};
+use super::{Dataset, Stored, mapped_file};
 use crate::resize::{Resizer, Stretch};
 use crate::{BrokenImage, Error, Image, Result, write_atomically};
 
@@ -29,7 +28,7 @@ const CHUNK: usize = 128;
 pub struct Cached {
     dataset: Box<dyn Dataset>,
     path: PathBuf,
-    map: Mmap,
+    map: Bytes,
     entries: Vec<Entry>,
 }
 
@@ -51,12 +50,7 @@ impl Cached {
         if !path.exists() {
             write(&*dataset, &path, short_side, progress)?;
         }
-        let failed = |source| Error::Io { action: "read", path: path.clone(), source };
-        let file = File::open(&path).map_err(failed)?;
-        // SAFETY: the file is written under another name and never changed after its renaming; whoever
-        // changes it nevertheless changes pixels, or ends the process if the file is cut off.
-        #[allow(unsafe_code)]
-        let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
+        let map = mapped_file::map(&path)?;
         let invalid = || Error::Invalid {
             format: "cache",
             path: path.clone(),

@@ -50,7 +50,7 @@ pub(super) struct FoundArray {
 impl FoundArray {
     /// All images, with numbers as the names of classes.
     pub(super) fn whole(self) -> Result<ImageArray> {
-        let class_names = numbered_classes(self.labels.as_deref().unwrap_or_default());
+        let class_names = numbered_classes(self.labels.iter().flatten().copied());
         let rows = (0..self.shape.count).collect();
         self.part(rows, class_names)
     }

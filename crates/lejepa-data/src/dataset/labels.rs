@@ -1,5 +1,6 @@
 //! Labels as files hold them: numbers that must fit the names of the classes.
 
+use super::array_labels::{LARGEST, numbered_classes};
 use crate::{Error, Result};
 
 /// The label of every sample, and what the numbers mean.
@@ -10,9 +11,6 @@ pub(super) struct Labels {
 }
 
 impl Labels {
-    /// The largest label that is believed where nothing names the classes.
-    const LARGEST: u32 = 1_000_000;
-
     /// Checks the labels; without names the classes are called by their numbers. `sample` is what a
     /// person calls a sample.
     pub(super) fn new(
@@ -20,18 +18,17 @@ impl Labels {
         class_names: Vec<String>,
         sample: impl Fn(usize) -> String,
     ) -> Result<Self> {
-        let classes = if class_names.is_empty() { Self::LARGEST as usize + 1 } else { class_names.len() };
-        let mut count = 0;
+        let classes = if class_names.is_empty() { LARGEST + 1 } else { class_names.len() };
         for (index, value) in values.iter().enumerate() {
             let Some(label) = value.map(|label| label as usize) else { continue };
             if label >= classes {
                 return Err(Error::Label { name: sample(index), label, classes });
             }
-            count = count.max(label + 1);
         }
-        let class_names = match class_names.is_empty() {
-            true => (0..count).map(|class| class.to_string()).collect(),
-            false => class_names,
+        let class_names = if class_names.is_empty() {
+            numbered_classes(values.iter().flatten().map(|&label| label as usize))
+        } else {
+            class_names
         };
         Ok(Self { values, class_names })
     }

@@ -7,9 +7,9 @@
 use std::path::{Path, PathBuf};
 
 use super::image_array::FoundArray;
-use super::npy_array::{Bytes, NpyArray};
+use super::npy_array::NpyArray;
 use super::npy_header::MAGIC;
-use super::{ImageArray, Split};
+use super::{ImageArray, Split, mapped_file};
 use crate::{Error, Result};
 
 /// Opens `.npy` files.
@@ -85,10 +85,7 @@ fn labels_beside(images: &Path) -> Option<PathBuf> {
 }
 
 fn read(path: &Path) -> Result<NpyArray> {
-    let failed = |source| Error::Io { action: "read", path: path.into(), source };
-    let length = std::fs::metadata(path).map_err(failed)?.len();
-    let length = usize::try_from(length).map_err(|_error| invalid(path, "it is too large to map".into()))?;
-    NpyArray::new(Bytes::map(path, 0, length)?).map_err(|problem| invalid(path, problem))
+    NpyArray::new(mapped_file::map(path)?).map_err(|problem| invalid(path, problem))
 }
 
 fn invalid(path: &Path, problem: String) -> Error {

@@ -1,28 +1,17 @@
 //! An array as numpy stores it, from a mapped file or from memory.
 
-use std::path::Path;
-
-use memmap2::{Mmap, MmapOptions};
+use bytes::Bytes;
 
 use super::array_labels::{check_label_shape, check_labels, wrong_label_type};
 use super::image_array::{ImageShape, ImageSource, wrong_image_type};
 use super::npy_header::NpyHeader;
-use crate::{Error, Result};
+use crate::Result;
 
 /// Header and bytes; the bytes are checked when it is known what they mean.
 #[derive(Debug)]
 pub(super) struct NpyArray {
     header: NpyHeader,
     bytes: Bytes,
-}
-
-/// A whole `.npy` file.
-#[derive(Debug)]
-pub(super) enum Bytes {
-    /// Read by the system when they are asked for.
-    Mapped(Mmap),
-    /// Decompressed.
-    Memory(Vec<u8>),
 }
 
 /// Images of an array with known sizes.
@@ -33,30 +22,10 @@ struct NpyImages {
     image_bytes: usize,
 }
 
-impl Bytes {
-    /// Maps a part of a file, which must be inside it.
-    pub(super) fn map(path: &Path, offset: u64, length: usize) -> Result<Self> {
-        let failed = |source| Error::Io { action: "read", path: path.into(), source };
-        let file = std::fs::File::open(path).map_err(failed)?;
-        // SAFETY: the map is only read. Data that changes while it is in use is outside what this
-        // crate can guard against, for this way of reading as for any other.
-        #[allow(unsafe_code)]
-        let map = unsafe { MmapOptions::new().offset(offset).len(length).map(&file) };
-        map.map(Self::Mapped).map_err(failed)
-    }
-
-    fn as_slice(&self) -> &[u8] {
-        match self {
-            Self::Mapped(map) => map,
-            Self::Memory(bytes) => bytes,
-        }
-    }
-}
-
 impl NpyArray {
-    /// Reads the header; the error says what is wrong with it.
+    /// Reads the header of a whole `.npy` file; the error says what is wrong with it.
     pub(super) fn new(bytes: Bytes) -> std::result::Result<Self, String> {
-        Ok(Self { header: NpyHeader::parse(bytes.as_slice())?, bytes })
+        Ok(Self { header: NpyHeader::parse(&bytes)?, bytes })
     }
 
     /// The array as images; the error says why it is none.
@@ -83,7 +52,7 @@ impl NpyArray {
         if *fortran_order && shape.len() > 1 {
             return Err("its axes are in Fortran order: save it with numpy.ascontiguousarray".into());
         }
-        let values = self.bytes.as_slice().get(*start..).unwrap_or_default();
+        let values = self.bytes.get(*start..).unwrap_or_default();
         if values.len() != expected {
             let got = if values.len() > expected { "more".into() } else { values.len().to_string() };
             return Err(format!("expected {expected} bytes for shape {shape:?}, got {got}"));
@@ -95,6 +64,6 @@ impl NpyArray {
 impl ImageSource for NpyImages {
     fn read(&self, row: usize) -> Result<Vec<u8>> {
         let start = self.start + row * self.image_bytes;
-        Ok(self.bytes.as_slice()[start..start + self.image_bytes].to_vec())
+        Ok(self.bytes[start..start + self.image_bytes].to_vec())
     }
 }

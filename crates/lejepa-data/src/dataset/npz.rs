@@ -9,16 +9,17 @@
 //! Stored arrays are mapped; compressed ones are decompressed into memory when a split is opened.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{Cursor, Read};
 use std::path::Path;
 
+use bytes::Bytes;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::image_array::FoundArray;
 use super::npy::array_names;
-use super::npy_array::{Bytes, NpyArray};
+use super::npy_array::NpyArray;
 use super::npy_header::{self, NpyHeader};
-use super::{ImageArray, ReadOptions, Split};
+use super::{ImageArray, ReadOptions, Split, mapped_file};
 use crate::{Error, Result};
 
 /// Opens `.npz` archives.
@@ -60,17 +61,16 @@ fn first_member(path: &Path) -> Option<Vec<u8>> {
 
 struct Archive<'a> {
     path: &'a Path,
-    length: u64,
-    zip: ZipArchive<BufReader<File>>,
+    bytes: Bytes,
+    zip: ZipArchive<Cursor<Bytes>>,
 }
 
 impl<'a> Archive<'a> {
     fn open(path: &'a Path) -> Result<Self> {
-        let failed = |source| Error::Io { action: "read", path: path.into(), source };
-        let file = File::open(path).map_err(failed)?;
-        let length = file.metadata().map_err(failed)?.len();
-        let zip = ZipArchive::new(BufReader::new(file)).map_err(|error| invalid(path, error.to_string()))?;
-        Ok(Self { path, length, zip })
+        let bytes = mapped_file::map(path)?;
+        let zip =
+            ZipArchive::new(Cursor::new(bytes.clone())).map_err(|error| invalid(path, error.to_string()))?;
+        Ok(Self { path, bytes, zip })
     }
 
     /// The names of the images and labels to read.
@@ -106,24 +106,20 @@ impl<'a> Archive<'a> {
     fn array(&mut self, name: &str) -> Result<NpyArray> {
         let index = self.zip.index_for_name(&format!("{name}.npy")).ok_or_else(|| self.absent(name))?;
         let bytes = self.member(index).map_err(|problem| self.invalid_member(name, problem))?;
-        let bytes = match bytes {
-            Member::Stored { offset, length } => Bytes::map(self.path, offset, length)?,
-            Member::Decompressed(bytes) => Bytes::Memory(bytes),
-        };
         NpyArray::new(bytes).map_err(|problem| self.invalid_member(name, problem))
     }
 
     /// Finds or decompresses a member; the error says what is wrong with it.
-    fn member(&mut self, index: usize) -> std::result::Result<Member, String> {
+    fn member(&mut self, index: usize) -> std::result::Result<Bytes, String> {
         let mut member = self.zip.by_index(index).map_err(|error| error.to_string())?;
         if member.compression() == CompressionMethod::Stored {
-            let place = member.data_start().zip(usize::try_from(member.size()).ok());
-            let (offset, length) = place.ok_or("it lies outside the file")?;
-            // A map that reaches beyond the end would stop the program when it is read.
-            if offset.checked_add(member.size()).is_none_or(|end| end > self.length) {
-                return Err("it lies outside the file".into());
-            }
-            return Ok(Member::Stored { offset, length });
+            let start = member.data_start().and_then(|start| usize::try_from(start).ok());
+            let place = start.zip(usize::try_from(member.size()).ok());
+            let end = place.and_then(|(start, length)| start.checked_add(length));
+            return match start.zip(end) {
+                Some((start, end)) if end <= self.bytes.len() => Ok(self.bytes.slice(start..end)),
+                _ => Err("it lies outside the file".into()),
+            };
         }
         let mut bytes = Vec::new();
         let mut read = |limit: u64, bytes: &mut Vec<u8>| {
@@ -134,7 +130,7 @@ impl<'a> Archive<'a> {
         let expected = NpyHeader::parse(&bytes)?.file_length()?;
         let missing = expected.saturating_sub(bytes.len()) as u64;
         read(missing.saturating_add(1), &mut bytes)?;
-        Ok(Member::Decompressed(bytes))
+        Ok(Bytes::from(bytes))
     }
 
     fn absent(&self, name: &str) -> Error {
@@ -150,11 +146,6 @@ impl<'a> Archive<'a> {
     fn invalid_member(&self, name: &str, problem: String) -> Error {
         invalid(self.path, format!("{name}: {problem}"))
     }
-}
-
-enum Member {
-    Stored { offset: u64, length: usize },
-    Decompressed(Vec<u8>),
 }
 
 fn invalid(path: &Path, problem: String) -> Error {

@@ -11,10 +11,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use memmap2::Mmap;
+use bytes::Bytes;
 
 use super::classes::{self, Classes};
-use super::{Dataset, Split, layout_root, split_file};
+use super::{Dataset, Split, layout_root, mapped_file, split_file};
 use crate::{Error, Image, Result, Stored};
 
 const CLASS_COUNT: usize = 10;
@@ -27,7 +27,7 @@ const IMAGE_FILES: [&str; 3] = ["train_X.bin", "test_X.bin", "unlabeled_X.bin"];
 #[derive(Debug)]
 pub(super) struct Stl10 {
     file: PathBuf,
-    images: Mmap,
+    images: Bytes,
     labels: Option<Vec<u8>>,
     class_names: Vec<String>,
     fingerprint: String,
@@ -47,7 +47,7 @@ impl Stl10 {
             Split::Validation => return Err(Error::NoSplit { split: split.name(), path: root }),
         };
         let file = split_file::required(root.join(images), split)?;
-        let images = map(&file).map_err(|source| Error::Io { action: "read", path: file.clone(), source })?;
+        let images = mapped_file::map(&file)?;
         if images.is_empty() || !images.len().is_multiple_of(IMAGE_BYTES) {
             let problem = format!("{} bytes are not images of {IMAGE_BYTES} bytes", images.len());
             return Err(invalid(&file, problem));
@@ -105,13 +105,6 @@ impl Dataset for Stl10 {
 
 fn find_root(path: &Path) -> Option<PathBuf> {
     layout_root::find(path, &["stl10_binary"], &IMAGE_FILES)
-}
-
-#[allow(unsafe_code)]
-fn map(path: &Path) -> std::io::Result<Mmap> {
-    // SAFETY: the map is only read, as bytes that may have any value. Whoever changes a dataset while
-    // it is being read gets other pixels or, on shortening it, a bus error.
-    unsafe { Mmap::map(&File::open(path)?) }
 }
 
 /// Labels from zero, one per image.

@@ -1,8 +1,8 @@
 //! The views of a sample: random resized crops, turned, recoloured, blurred (paper, section 5).
 //!
 //! What happens to each view is drawn before the image is decoded, from its size alone; so a large JPEG
-//! is decoded no larger than the crops need. One [`Workbench`] per thread holds all memory: after the
-//! first sample nothing is allocated for a view.
+//! is decoded no larger than the crops need. One [`Workbench`] per thread holds the memory of all views:
+//! after the first sample nothing is allocated for one, but for the coefficients of its resizing.
 
 mod blur;
 mod colour;
