@@ -11,6 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -106,11 +107,17 @@ fn copy(from: &Path, to: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, Box<dyn Er
     let mut files = BTreeMap::new();
     for entry in walkdir::WalkDir::new(from).sort_by_file_name() {
         let entry = entry?;
-        let path = to.join(entry.path().strip_prefix(from)?);
+        let mut path = to.join(entry.path().strip_prefix(from)?);
         if entry.file_type().is_dir() {
             std::fs::create_dir_all(&path)?;
         } else {
-            let bytes = std::fs::read(entry.path())?;
+            let mut bytes = std::fs::read(entry.path())?;
+            // STL-10's large files are kept compressed here; its reader wants them as they are.
+            if let Some(unpacked) = path.to_str().and_then(|path| path.strip_suffix(".bin.gz")) {
+                let mut contents = Vec::new();
+                flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut contents)?;
+                (path, bytes) = (format!("{unpacked}.bin").into(), contents);
+            }
             std::fs::write(&path, &bytes)?;
             files.insert(path, bytes);
         }
