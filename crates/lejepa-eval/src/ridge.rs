@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! weights = (X^T X + lambda I)^-1 X^T Y     with X and Y centred
+//!         = X^T (X X^T + lambda I)^-1 Y     the same, cheaper with fewer samples than dimensions
 //! scores  = mean(Y) + (x - mean(X)) weights
 //! ```
 
@@ -87,12 +88,16 @@ impl RidgeSolution {
     }
 }
 
-/// `X^T X` and `X^T Y`, from which any penalty is solved.
+/// From which any penalty is solved.
 struct NormalEquations {
     feature_mean: Vec<f64>,
     target_mean: Vec<f64>,
+    /// `X^T X`, or `X X^T` if that is smaller.
     gram: Mat<f64>,
-    moments: Mat<f64>,
+    /// `X^T Y`, or `Y`.
+    right_side: Mat<f64>,
+    /// `X`, if the smaller system is solved.
+    dual_features: Option<Mat<f64>>,
 }
 
 impl NormalEquations {
@@ -113,9 +118,13 @@ impl NormalEquations {
         let targets = Mat::from_fn(samples, classes, |row, class| {
             f64::from(u8::from(train.labels[row] == class)) - target_mean[class]
         });
-        let gram = product(features.transpose(), features.as_ref());
-        let moments = product(features.transpose(), targets.as_ref());
-        Self { feature_mean, target_mean, gram, moments }
+        let (gram, right_side, dual_features) = if samples < dim {
+            (product(features.as_ref(), features.transpose()), targets, Some(features))
+        } else {
+            let moments = product(features.transpose(), targets.as_ref());
+            (product(features.transpose(), features.as_ref()), moments, None)
+        };
+        Self { feature_mean, target_mean, gram, right_side, dual_features }
     }
 
     fn solve(&self, lambda: f64) -> Result<RidgeSolution> {
@@ -124,10 +133,14 @@ impl NormalEquations {
             penalised[(index, index)] += lambda;
         }
         let factor = penalised.llt(Side::Lower).map_err(|_| Error::Singular { lambda })?;
+        let solution = factor.solve(&self.right_side);
         Ok(RidgeSolution {
             feature_mean: self.feature_mean.clone(),
             target_mean: self.target_mean.clone(),
-            weights: factor.solve(&self.moments),
+            weights: match &self.dual_features {
+                Some(features) => product(features.transpose(), solution.as_ref()),
+                None => solution,
+            },
         })
     }
 }
@@ -156,4 +169,26 @@ fn split(train: &Features, holdout: f64, seed: u64) -> (Features, Features) {
 pub(crate) fn accuracy(predicted: &[usize], labels: &[usize]) -> f64 {
     let correct = predicted.iter().zip(labels).filter(|(predicted, label)| predicted == label).count();
     correct as f64 / labels.len().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Columns of zeros change no score, but let the smaller system be solved.
+    #[test]
+    fn few_samples_in_many_dimensions_give_the_same_scores() {
+        let value = |row: usize, column: usize| ((row * 7 + column * column * 3) % 11) as f32 - 4.;
+        let features = |dim: usize| {
+            Array2::from_shape_fn((6, dim), |(row, column)| if column < 4 { value(row, column) } else { 0. })
+        };
+        let scores = |dim: usize| {
+            let train = Features::new(features(dim), vec![0, 1, 2, 0, 1, 2]).unwrap();
+            RidgeSolution::fit(&train, 3, 0.5).unwrap().scores(&features(dim))
+        };
+        let (many_samples, many_dimensions) = (scores(4), scores(20));
+        for (left, right) in many_samples.iter().zip(&many_dimensions) {
+            assert!((left - right).abs() < 1e-9, "{left} {right}");
+        }
+    }
 }
