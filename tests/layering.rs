@@ -35,7 +35,7 @@ const FORBIDDEN: [(&str, &[&str]); 5] = [
     ("lejepa-data", &["candle-core", "ort", "anyhow"]),
     ("lejepa-loss", &["ort", "image"]),
     ("lejepa-model", &["ort", "image"]),
-    ("lejepa-embed", &["candle-core", "candle-nn", "hdf5-metno", "clap"]),
+    ("lejepa-embed", &["candle-core", "candle-nn", "hdf5-metno", "parquet", "clap"]),
     ("lejepa-eval", &["candle-core", "candle-nn", "clap"]),
 ];
 
