@@ -275,6 +275,7 @@ mod tests {
         assert!(message(&["data.broken_limit=2"]).contains("data.broken_limit"));
         assert!(message(&["data.format=floppy"]).contains("floppy"));
         assert!(message(&["data.path=a", "data.mix=[{path = 'b'}]"]).contains("data.mix"));
+        assert!(message(&["data.format=idx", "data.mix=[{path = 'b'}]"]).contains("data.format"));
         assert!(message(&["views.flip=2"]).contains("views.flip"));
         assert!(message(&["views.local_size=95"]).contains("multiple of the patch size 16"));
         assert!(message(&["encoder.arch=alexnet"]).contains("encoder.arch"));

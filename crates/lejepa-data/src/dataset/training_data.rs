@@ -101,6 +101,11 @@ impl DataConfig {
         if self.path.is_some() && !self.mix.is_empty() {
             return refuse("data.mix", "absent when data.path is given", "both".into());
         }
+        let of_one = self.format.is_some() || !self.splits.is_empty() || !self.options.is_empty();
+        if of_one && !self.mix.is_empty() {
+            let expected = "given for each dataset of data.mix";
+            return refuse("data.format, splits and options", expected, "once for all".into());
+        }
         if let Some(side) = self.cache_short_side
             && !(1..=4096).contains(&side)
         {
