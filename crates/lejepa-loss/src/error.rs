@@ -24,6 +24,28 @@ pub enum Error {
         /// The shape that was given.
         got: Vec<usize>,
     },
+    /// There are too few samples for a statistic.
+    #[error("{statistic} needs at least {least} samples, got: {got}")]
+    Samples {
+        /// The statistic's name.
+        statistic: &'static str,
+        /// The fewest samples for which it is defined.
+        least: usize,
+        /// How many there are.
+        got: usize,
+    },
+    /// A statistic came out as infinite or not a number.
+    #[error("{statistic} is not finite in slice {slice} of view {view}: {cause}")]
+    NotFinite {
+        /// The statistic's name.
+        statistic: &'static str,
+        /// The first view with such a slice.
+        view: usize,
+        /// Its first such slice.
+        slice: usize,
+        /// The sample that is not finite, or that the numbers are out of range.
+        cause: String,
+    },
     /// Candle refused an operation.
     #[error("tensor operation failed")]
     Tensor(#[from] candle_core::Error),

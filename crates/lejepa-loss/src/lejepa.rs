@@ -96,8 +96,8 @@ impl LejepaLoss {
     }
 
     /// The value of the `sigreg` term for a perfect isotropic Gaussian.
-    pub fn sigreg_floor(&self) -> f64 {
-        self.sigreg.floor()
+    pub fn sigreg_floor(&self, samples: usize) -> Option<f64> {
+        self.sigreg.floor(samples)
     }
 
     fn combine(&self, embeddings: &Tensor, global_views: usize, sigreg: Tensor) -> Result<LossTerms> {

@@ -27,13 +27,13 @@
 //! ```
 
 mod directions;
-mod epps_pulley;
 mod error;
 mod lejepa;
 mod sigreg;
+mod statistic;
 
 pub use directions::gaussian_directions;
-pub use epps_pulley::EppsPulley;
 pub use error::{Error, Result};
 pub use lejepa::{LejepaLoss, LossConfig, LossTerms, PredictionReduction};
 pub use sigreg::Sigreg;
+pub use statistic::{EppsPulley, Statistic};

@@ -1,20 +1,22 @@
 //! Sketched isotropic Gaussian regularisation (paper, definition 2 and listing 1).
 
-use candle_core::Tensor;
+use std::sync::Arc;
 
-use crate::{EppsPulley, Result, gaussian_directions};
+use candle_core::{D, Tensor};
 
-/// The mean Epps-Pulley statistic over random slices, view by view.
+use crate::{Result, Statistic, gaussian_directions};
+
+/// The mean statistic over random slices, view by view.
 #[derive(Debug, Clone)]
 pub struct Sigreg {
-    statistic: EppsPulley,
+    statistic: Arc<dyn Statistic>,
     slices: usize,
 }
 
 impl Sigreg {
     /// Averages `statistic` over `slices` directions that are drawn anew at every step.
-    pub fn new(statistic: EppsPulley, slices: usize) -> Self {
-        Self { statistic, slices }
+    pub fn new(statistic: impl Statistic + 'static, slices: usize) -> Self {
+        Self { statistic: Arc::new(statistic), slices }
     }
 
     /// The scalar regulariser at a global step.
@@ -22,21 +24,29 @@ impl Sigreg {
     /// # Shapes
     /// - `embeddings`: `(views, samples, dim)`, or `(samples, dim)` for a single view
     pub fn forward(&self, embeddings: &Tensor, step: u64) -> Result<Tensor> {
-        let dim = embeddings.dim(candle_core::D::Minus1)?;
+        let dim = embeddings.dim(D::Minus1)?;
         let directions = gaussian_directions(dim, self.slices, step, embeddings.device())?;
-        self.forward_along(embeddings, &directions.to_dtype(embeddings.dtype())?)
+        self.forward_along(embeddings, &directions)
     }
 
     /// The scalar regulariser along given `(dim, slices)` directions.
     ///
     /// Views are never pooled: each has its own empirical characteristic function.
     pub fn forward_along(&self, embeddings: &Tensor, directions: &Tensor) -> Result<Tensor> {
-        let projected = embeddings.broadcast_matmul(directions)?; // (views, samples, slices)
-        Ok(self.statistic.per_slice(&projected)?.mean_all()?)
+        Ok(self.per_slice_along(embeddings, directions)?.mean_all()?)
     }
 
-    /// The value of a perfect isotropic Gaussian.
-    pub fn floor(&self) -> f64 {
-        self.statistic.floor()
+    /// The statistic of every slice along given `(dim, slices)` directions.
+    ///
+    /// # Shapes
+    /// - `embeddings`: `(.., samples, dim)`
+    /// - result: `(.., slices)`
+    pub fn per_slice_along(&self, embeddings: &Tensor, directions: &Tensor) -> Result<Tensor> {
+        self.statistic.clone().along(embeddings, directions)
+    }
+
+    /// The value of a perfect isotropic Gaussian with this many samples, if it is known.
+    pub fn floor(&self, samples: usize) -> Option<f64> {
+        self.statistic.floor(samples)
     }
 }

@@ -23,8 +23,9 @@ pub struct StepMetrics {
     pub prediction: f64,
     /// Its SIGReg term.
     pub sigreg: f64,
-    /// SIGReg over the value of a perfect Gaussian: 1 is best.
-    pub sigreg_over_floor: f64,
+    /// SIGReg over the value of a perfect Gaussian, where that is known: 1 is best.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sigreg_over_floor: Option<f64>,
     /// Samples per second in this step.
     pub images_per_second: f64,
 }

@@ -146,7 +146,7 @@ pub fn pretrain(
             loss: value,
             prediction: scalar(&terms.prediction)?,
             sigreg,
-            sigreg_over_floor: sigreg / loss.sigreg_floor(),
+            sigreg_over_floor: loss.sigreg_floor(config.train.batch).map(|floor| sigreg / floor),
             images_per_second: config.train.batch as f64 / clock.elapsed().as_secs_f64(),
         };
         clock = Instant::now();

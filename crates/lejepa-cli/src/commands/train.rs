@@ -95,17 +95,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     match display.last {
         Some(last) => eprintln!(
-            "trained {} steps in {}: loss {:.4}, prediction {:.4}, SIGReg {:.2} x floor",
+            "trained {} steps in {}: loss {:.4}, prediction {:.4}, SIGReg {}",
             summary.total,
             progress::duration(clock.elapsed()),
             last.loss,
             last.prediction,
-            last.sigreg_over_floor
+            sigreg(&last)
         ),
         None => eprintln!("nothing to do: all {} steps were taken before", summary.total),
     }
     output::line(out.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// SIGReg as a multiple of its floor, or plain where the statistic's floor is not known.
+fn sigreg(metrics: &StepMetrics) -> String {
+    match metrics.sigreg_over_floor {
+        Some(ratio) => format!("{ratio:.2} x floor"),
+        None => format!("{:.4}", metrics.sigreg),
+    }
 }
 
 /// What a person sees while a run goes on.
@@ -139,10 +147,10 @@ impl Display {
                 if let Some(bar) = &self.bar {
                     bar.inc(1);
                     bar.set_message(format!(
-                        "loss {:.3}  prediction {:.3}  SIGReg {:.1} x floor  {:.0} images/s",
+                        "loss {:.3}  prediction {:.3}  SIGReg {}  {:.0} images/s",
                         metrics.loss,
                         metrics.prediction,
-                        metrics.sigreg_over_floor,
+                        sigreg(metrics),
                         metrics.images_per_second
                     ));
                 }
