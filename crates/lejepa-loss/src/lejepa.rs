@@ -3,70 +3,81 @@
 use candle_core::{D, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::{EppsPulley, Error, Result, Sigreg};
+use crate::{
+    Convention, Directions, Error, PredictionReduction, Reduction, Result, Sigreg, StatisticConfig,
+    ViewPooling, Weighting,
+};
 
 /// The settings of the loss, as they are written in a recipe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LossConfig {
-    /// Weight of SIGReg; `1 - lambda` weighs the prediction.
+    /// Weight of SIGReg, by the convention of `weighting`.
     pub lambda: f64,
-    /// Quadrature points over `[-t_max, t_max]`, an odd number.
-    pub knots: usize,
-    /// Where the quadrature ends.
-    pub t_max: f64,
-    /// Random directions per step.
-    pub slices: usize,
+    /// How lambda weighs the terms.
+    pub weighting: Weighting,
     /// How squared differences are reduced over dimensions.
     pub prediction: PredictionReduction,
+    /// What SIGReg takes for one sample of the embeddings.
+    pub views: ViewPooling,
+    /// Directions per step.
+    pub slices: usize,
+    /// Where the directions come from.
+    pub directions: Directions,
+    /// How the slices' statistics become one number.
+    pub reduction: Reduction,
+    /// The test that is done on every slice.
+    pub statistic: StatisticConfig,
 }
 
 impl Default for LossConfig {
     fn default() -> Self {
-        Self { lambda: 0.05, knots: 17, t_max: 5., slices: 1024, prediction: PredictionReduction::Mean }
+        Self {
+            lambda: 0.05,
+            weighting: Weighting::default(),
+            prediction: PredictionReduction::default(),
+            views: ViewPooling::default(),
+            slices: 1024,
+            directions: Directions::default(),
+            reduction: Reduction::default(),
+            statistic: StatisticConfig::default(),
+        }
     }
 }
 
 impl LossConfig {
     /// Checks the settings and makes the loss.
     pub fn build(&self) -> Result<LejepaLoss> {
-        if !(0. ..=1.).contains(&self.lambda) {
-            return Err(Error::Setting {
-                field: "lambda",
-                expected: "between 0 and 1",
-                got: self.lambda.to_string(),
-            });
-        }
+        let weights = self.weighting.weights(self.lambda)?;
         if self.slices == 0 {
             return Err(Error::Setting { field: "slices", expected: "at least 1", got: "0".into() });
         }
-        let sigreg = Sigreg::new(EppsPulley::new(self.t_max, self.knots)?, self.slices);
-        Ok(LejepaLoss { lambda: self.lambda, prediction: self.prediction, sigreg })
+        let sigreg = Sigreg::of(self.statistic.build()?, self.slices)
+            .with_directions(self.directions)
+            .with_reduction(self.reduction);
+        Ok(LejepaLoss { weights, prediction: self.prediction, views: self.views, sigreg })
     }
-}
 
-/// How the squared difference between an embedding and its centre is reduced over dimensions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PredictionReduction {
-    /// The mean, as the paper's listing has it.
-    Mean,
-    /// The sum, as the paper's equation has it.
-    Sum,
+    /// How the terms are put together, for [`Convention::convert`].
+    pub fn convention(&self) -> Convention {
+        Convention { prediction: self.prediction, views: self.views, weighting: self.weighting }
+    }
 }
 
 /// The LeJEPA loss, made by [`LossConfig::build`].
 #[derive(Debug, Clone)]
 pub struct LejepaLoss {
-    lambda: f64,
+    /// Of prediction and SIGReg.
+    weights: (f64, f64),
     prediction: PredictionReduction,
+    views: ViewPooling,
     sigreg: Sigreg,
 }
 
 /// The loss and its two parts, all scalars.
 #[derive(Debug, Clone)]
 pub struct LossTerms {
-    /// `(1 - lambda) * prediction + lambda * sigreg`
+    /// The weighted sum of the others.
     pub loss: Tensor,
     /// How far the views of a sample are from their centre.
     pub prediction: Tensor,
@@ -80,7 +91,7 @@ impl LejepaLoss {
     /// # Shapes
     /// - `embeddings`: `(views, samples, dim)`, the first `global_views` of them global
     pub fn forward(&self, embeddings: &Tensor, global_views: usize, step: u64) -> Result<LossTerms> {
-        let sigreg = self.sigreg.forward(embeddings, step)?;
+        let sigreg = self.sigreg.forward(&self.sigreg_input(embeddings)?, step)?;
         self.combine(embeddings, global_views, sigreg)
     }
 
@@ -91,18 +102,27 @@ impl LejepaLoss {
         global_views: usize,
         directions: &Tensor,
     ) -> Result<LossTerms> {
-        let sigreg = self.sigreg.forward_along(embeddings, directions)?;
+        let sigreg = self.sigreg.forward_along(&self.sigreg_input(embeddings)?, directions)?;
         self.combine(embeddings, global_views, sigreg)
     }
 
-    /// The value of the `sigreg` term for a perfect isotropic Gaussian.
+    /// The value of the `sigreg` term for a perfect isotropic Gaussian with so many samples per view, if
+    /// it is known.
     pub fn sigreg_floor(&self, samples: usize) -> Option<f64> {
         self.sigreg.floor(samples)
     }
 
+    fn sigreg_input(&self, embeddings: &Tensor) -> Result<Tensor> {
+        Ok(match self.views {
+            ViewPooling::Each => embeddings.clone(),
+            ViewPooling::Pooled => embeddings.flatten_to(D::Minus2)?, // (views * samples, dim)
+        })
+    }
+
     fn combine(&self, embeddings: &Tensor, global_views: usize, sigreg: Tensor) -> Result<LossTerms> {
         let prediction = self.prediction_term(embeddings, global_views)?;
-        let loss = ((&prediction * (1. - self.lambda))? + (&sigreg * self.lambda)?)?;
+        let (of_prediction, of_sigreg) = self.weights;
+        let loss = ((&prediction * of_prediction)? + (&sigreg * of_sigreg)?)?;
         Ok(LossTerms { loss, prediction, sigreg })
     }
 

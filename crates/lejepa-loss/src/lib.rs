@@ -26,14 +26,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod convention;
 mod directions;
 mod error;
 mod lejepa;
 mod sigreg;
 mod statistic;
 
-pub use directions::gaussian_directions;
+pub use convention::{Convention, PredictionReduction, ViewPooling, Weighting};
+pub use directions::Directions;
 pub use error::{Error, Result};
-pub use lejepa::{LejepaLoss, LossConfig, LossTerms, PredictionReduction};
-pub use sigreg::Sigreg;
-pub use statistic::{EppsPulley, Statistic};
+pub use lejepa::{LejepaLoss, LossConfig, LossTerms};
+pub use sigreg::{Reduction, Sigreg};
+pub use statistic::{EppsPulley, Statistic, StatisticConfig};

@@ -4,6 +4,7 @@
 //! it over the slices of a tensor, on all cores and inside Candle's graph, is written once, in
 //! [`sliced`].
 
+mod config;
 mod epps_pulley;
 mod sliced;
 
@@ -12,6 +13,7 @@ use std::sync::Arc;
 
 use candle_core::Tensor;
 
+pub use config::StatisticConfig;
 pub use epps_pulley::EppsPulley;
 
 use crate::{Error, Result};

@@ -7,8 +7,20 @@
 //! by the trapezoid rule with `knots` points over `[-t_max, t_max]`. The integrand is even and
 //! vanishes at `t = 0`, so only the `(knots - 1) / 2` positive knots are computed.
 
-use super::Statistic;
+mod composed;
+mod fused;
+mod unit_circle;
+
+use std::sync::Arc;
+
+use candle_core::{D, DType, Tensor};
+use num_complex::Complex;
+
+use super::{Statistic, check_samples, sliced};
 use crate::{Error, Result};
+
+/// Knots between two fresh sines and cosines; those between are powers of the first.
+const KNOTS_PER_BLOCK: usize = 16;
 
 /// The Epps-Pulley statistic with its quadrature rule.
 #[derive(Debug, Clone)]
@@ -56,16 +68,26 @@ impl EppsPulley {
         Ok(Self { knots })
     }
 
-    /// Real and imaginary part of `ecf(t) - exp(-t^2/2)` at a knot.
-    fn deviation(&self, knot: &Knot, samples: &[f64]) -> (f64, f64) {
-        let (mut real, mut imaginary) = (0., 0.);
-        for sample in samples {
-            let (sine, cosine) = (knot.t * sample).sin_cos();
-            real += cosine;
-            imaginary += sine;
+    /// `ecf(t) - exp(-t^2/2)` at every knot.
+    fn deviations(&self, samples: &[f64]) -> Vec<Complex<f64>> {
+        let mut sums = vec![Complex::new(0., 0.); self.knots.len()];
+        for &sample in samples {
+            self.for_each_power(sample, |index, power| sums[index] += power);
         }
         let count = samples.len() as f64;
-        (real / count - knot.target, imaginary / count)
+        sums.iter().zip(&self.knots).map(|(sum, knot)| sum / count - knot.target).collect()
+    }
+
+    /// Calls with every knot's index and `exp(i t x)`: powers of the first, computed afresh now and then.
+    fn for_each_power(&self, sample: f64, mut call: impl FnMut(usize, Complex<f64>)) {
+        let step = Complex::cis(self.knots[0].t * sample);
+        for (block, knots) in self.knots.chunks(KNOTS_PER_BLOCK).enumerate() {
+            let mut power = Complex::cis(knots[0].t * sample);
+            for index in 0..knots.len() {
+                call(block * KNOTS_PER_BLOCK + index, power);
+                power *= step;
+            }
+        }
     }
 }
 
@@ -75,23 +97,43 @@ impl Statistic for EppsPulley {
     }
 
     fn value(&self, samples: &[f64]) -> f64 {
-        let terms = self.knots.iter().map(|knot| {
-            let (real, imaginary) = self.deviation(knot, samples);
-            knot.weight * (real * real + imaginary * imaginary)
-        });
+        let deviations = self.deviations(samples);
+        let terms =
+            deviations.iter().zip(&self.knots).map(|(deviation, knot)| knot.weight * deviation.norm_sqr());
         samples.len() as f64 * terms.sum::<f64>()
     }
 
     fn gradient(&self, samples: &[f64], gradient: &mut [f64]) {
-        gradient.fill(0.);
-        for knot in &self.knots {
-            let (real, imaginary) = self.deviation(knot, samples);
-            let factor = 2. * knot.weight * knot.t;
-            for (gradient, sample) in gradient.iter_mut().zip(samples) {
-                let (sine, cosine) = (knot.t * sample).sin_cos();
-                *gradient += factor * (imaginary * cosine - real * sine);
-            }
+        let deviations = self.deviations(samples);
+        for (gradient, &sample) in gradient.iter_mut().zip(samples) {
+            *gradient = 0.;
+            self.for_each_power(sample, |index, power| {
+                let (knot, deviation) = (&self.knots[index], deviations[index]);
+                *gradient += 2. * knot.weight * knot.t * (deviation.im * power.re - deviation.re * power.im);
+            });
         }
+    }
+
+    fn per_slice(self: Arc<Self>, projected: &Tensor) -> Result<Tensor> {
+        if projected.device().is_cpu() {
+            return sliced::per_slice(self, projected);
+        }
+        check_samples(&*self, projected.dim(D::Minus1)?)?;
+        Ok(composed::per_slice(&self, &sliced::at_least_f32(projected)?)?)
+    }
+
+    fn along(self: Arc<Self>, embeddings: &Tensor, directions: &Tensor) -> Result<Tensor> {
+        if !embeddings.device().is_cpu() || embeddings.dtype() == DType::F64 {
+            return self.per_slice(&sliced::project(embeddings, directions)?);
+        }
+        let samples = embeddings.dim(D::Minus2)?;
+        check_samples(&*self, samples)?;
+        let deviations =
+            fused::deviations(&self, &embeddings.to_dtype(DType::F32)?, &directions.to_dtype(DType::F32)?)?;
+        let weights = self.knots.iter().map(|knot| (knot.weight * samples as f64) as f32);
+        let weights = weights.clone().chain(weights).collect::<Vec<_>>();
+        let weights = Tensor::new(weights, embeddings.device())?;
+        Ok(deviations.sqr()?.broadcast_mul(&weights)?.sum(D::Minus1)?)
     }
 
     /// The same for any number of samples: `E|ecf - target|^2 = (1 - target^2) / N`, integrated by
