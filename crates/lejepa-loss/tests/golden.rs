@@ -4,11 +4,14 @@
 
 use std::collections::HashMap;
 
-use candle_core::{Device, Tensor, Var};
+use candle_core::{DType, Device, Tensor, Var};
 use lejepa_loss::{EppsPulley, LossConfig, PredictionReduction, Sigreg};
 
 /// Both sides sum in f64, in a different order.
 const TOLERANCE: f64 = 1e-9;
+
+/// f32 against f64, relative to the largest entry.
+const SINGLE: f64 = 1e-5;
 
 fn golden(name: &str) -> HashMap<String, Tensor> {
     let path = format!("{}/../../tests/golden/{name}.safetensors", env!("CARGO_MANIFEST_DIR"));
@@ -41,6 +44,24 @@ fn sigreg_and_its_gradient_agree_with_pytorch() {
         assert_same(&mean, &golden[&format!("{case}.mean")], case);
         let gradients = mean.backward().unwrap();
         assert_same(gradients.get(&samples).unwrap(), &golden[&format!("{case}.grad")], case);
+    }
+}
+
+#[test]
+fn the_fused_sigreg_and_its_gradient_agree_with_pytorch_in_single_precision() {
+    let golden = golden("sigreg");
+    for (case, t_max, knots) in [("paper_5_17", 5., 17), ("half_3_17", 3., 33), ("half_5_41", 5., 81)] {
+        let sigreg = Sigreg::new(EppsPulley::new(t_max, knots).unwrap(), 32);
+        let samples = Var::from_tensor(&golden["x"].to_dtype(DType::F32).unwrap()).unwrap();
+        let mean = sigreg.forward_along(samples.as_tensor(), &golden["directions"]).unwrap();
+        let per_slice = sigreg.per_slice_along(samples.as_tensor(), &golden["directions"]).unwrap();
+        let gradient = mean.backward().unwrap().get(&samples).unwrap().clone();
+        for (part, tensor) in [("mean", mean), ("per_slice", per_slice), ("grad", gradient)] {
+            let expected = &golden[&format!("{case}.{part}")];
+            let largest = largest_difference(expected, &expected.zeros_like().unwrap());
+            let error = largest_difference(&tensor.to_dtype(DType::F64).unwrap(), expected) / largest;
+            assert!(error < SINGLE, "{case} {part}: {error:e}");
+        }
     }
 }
 

@@ -35,12 +35,12 @@ pub enum Error {
         names: Vec<String>,
     },
     /// The loss is not a number any more.
-    #[error("the loss is {loss} at step {step}: lower `optimizer.lr`")]
+    #[error("the run diverged at step {step} ({cause}): lower `optimizer.lr`")]
     Diverged {
         /// The step.
         step: u64,
-        /// Its loss.
-        loss: f64,
+        /// What is not finite.
+        cause: String,
     },
     /// The run folder holds something else.
     #[error("{} holds a run with {difference}: choose another --out or remove it", path.display())]

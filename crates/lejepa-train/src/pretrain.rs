@@ -126,10 +126,14 @@ pub fn pretrain(
         }
         let step = batch.step;
         let lr = schedule.at(step);
-        let terms = model.loss(&batch, &loss)?;
+        let diverged = |cause: String| Error::Diverged { step, cause };
+        let terms = model.loss(&batch, &loss).map_err(|error| match error {
+            Error::Loss(error @ lejepa_loss::Error::NotFinite { .. }) => diverged(error.to_string()),
+            error => error,
+        })?;
         let value = scalar(&terms.loss)?;
         if !value.is_finite() {
-            return Err(Error::Diverged { step, loss: value });
+            return Err(diverged(format!("the loss is {value}")));
         }
         let gradients = terms.loss.backward()?;
         if step == 0 {

@@ -90,3 +90,51 @@ fn unit(projected: &Tensor, t: f64) -> Result<(Tensor, Tensor)> {
     let angle = ((&turns - turns.round()?)? * std::f64::consts::TAU)?.to_dtype(projected.dtype())?;
     Ok((angle.cos()?, angle.sin()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use candle_core::{Device, Var};
+
+    use super::*;
+    use crate::statistic::sliced;
+
+    /// What runs on other devices, against what runs on the CPU in f64.
+    fn check(dtype: DType, scale: f64, knots: usize, tolerance: f64) {
+        let directions = crate::Directions::Gaussian.draw(33, 6, 2, &Device::Cpu).unwrap(); // (33, 6)
+        let projected = (directions.t().unwrap().to_dtype(DType::F64).unwrap() * scale).unwrap();
+        let projected = projected.reshape((2, 3, 33)).unwrap().to_dtype(dtype).unwrap();
+        let statistic = EppsPulley::new(5., knots).unwrap();
+        let upstream = Tensor::new(&[[1f64, -2., 0.5], [0.1, 3., -1.]], &Device::Cpu).unwrap();
+        let run = |projected: &Tensor, per_slice: &dyn Fn(&Tensor) -> Tensor| {
+            let projected = Var::from_tensor(projected).unwrap();
+            let value = per_slice(projected.as_tensor()).to_dtype(DType::F64).unwrap();
+            let score = (&value * &upstream).unwrap().sum_all().unwrap();
+            let gradient = score.backward().unwrap().get(&projected).unwrap().to_dtype(DType::F64).unwrap();
+            (value, gradient)
+        };
+        let exact = projected.to_dtype(DType::F64).unwrap();
+        let (value, gradient) = run(&projected, &|projected| per_slice(&statistic, projected).unwrap());
+        let shared = Arc::new(statistic.clone());
+        let (expected, expected_gradient) =
+            run(&exact, &|projected| sliced::per_slice(shared.clone(), projected).unwrap());
+        for (left, right) in [(value, expected), (gradient, expected_gradient)] {
+            let largest = |tensor: Tensor| -> f64 {
+                tensor.abs().unwrap().flatten_all().unwrap().max(0).unwrap().to_scalar().unwrap()
+            };
+            let error = largest((left - &right).unwrap()) / largest(right);
+            assert!(error < tolerance, "{dtype:?}, scale {scale}, {knots} knots: {error:e}");
+        }
+    }
+
+    #[test]
+    fn tensor_operations_agree_with_the_kernel_of_the_cpu() {
+        for scale in [0.1, 5., 1e4] {
+            for knots in [3, 17, 81] {
+                check(DType::F64, scale, knots, 1e-9);
+                check(DType::F32, scale, knots, 1e-5);
+            }
+        }
+    }
+}

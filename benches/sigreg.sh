@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# SIGReg, forward and backward, beside PyTorch: benches/sigreg.sh [SECONDS]
+#
+# The paper's grid of samples, slices and knots (table "times") and the size of an ordinary training step. Both sides have
+# 2 threads and a process of their own per case; they run in turn, twice each, and the better run counts.
+# PyTorch lives in a throw-away environment in .lejepa/bench (a large download).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+bench=.lejepa/bench
+seconds=${1:-2}
+if [ ! -x $bench/venv/bin/python ]; then
+    echo 'bench: installing PyTorch' >&2
+    python3 -m venv $bench/venv.new
+    $bench/venv.new/bin/python -m pip install --quiet --disable-pip-version-check torch numpy
+    mv $bench/venv.new $bench/venv
+fi
+python=$bench/venv/bin/python
+ours=$(cargo bench --workspace --bench sigreg --locked --no-run 2>&1 | tee /dev/stderr | sed -n 's/.*(\(.*sigreg-[0-9a-f]*\))$/\1/p')
+available=$(awk '/MemAvailable/ { print int($2 / 1e6) }' /proc/meminfo)
+export RAYON_NUM_THREADS=2
+
+best() { # of two JSON lines
+    $python -c 'import json, sys; runs = [json.loads(line) for line in sys.stdin]
+print(min(run["milliseconds"] for run in runs), min(run["megabytes"] for run in runs))'
+}
+
+printf '%7s %6s %6s %5s | %10s %9s | %10s %9s | %7s %7s\n' \
+    samples slices knots dim 'PyTorch ms' MB 'lejepa ms' MB faster memory
+while read -r samples slices knots dim; do
+    # Angles, cosines, sines, their gradients: about five tensors of samples x slices x knots.
+    gigabytes=$((samples * slices * knots * 4 * 5 / 1000000000))
+    : >$bench/ours
+    : >$bench/peer
+    for _ in 1 2; do
+        if [ "$gigabytes" -lt "$available" ]; then
+            taskset -c 0,1 $python benches/sigreg_peer.py "$samples" "$slices" "$knots" "$dim" "$seconds" >>$bench/peer
+        fi
+        taskset -c 0,1 "$ours" "$samples" "$slices" "$knots" "$dim" "$seconds" >>$bench/ours
+    done
+    read -r ms mb < <(best <$bench/ours)
+    if [ -s $bench/peer ]; then
+        read -r peer_ms peer_mb < <(best <$bench/peer)
+        awk "BEGIN { printf \"%7d %6d %6d %5d | %10.1f %9.0f | %10.2f %9.1f | %6.1fx %6.1fx\n\", $samples, $slices, $knots, $dim, $peer_ms, $peer_mb, $ms, $mb, $peer_ms / $ms, $peer_mb / $mb }"
+    else
+        awk "BEGIN { printf \"%7d %6d %6d %5d | %20s | %10.2f %9.1f |\n\", $samples, $slices, $knots, $dim, \"does not fit\", $ms, $mb }"
+    fi
+done <<'CASES'
+2048 1024 17 64
+512 512 17 512
+512 512 65 512
+512 512 257 512
+2048 512 17 512
+8192 512 17 512
+8192 8192 17 512
+32768 512 17 512
+512 2048 17 512
+512 8192 17 512
+CASES
