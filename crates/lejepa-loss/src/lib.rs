@@ -29,6 +29,7 @@
 mod directions;
 mod error;
 mod lejepa;
+mod normal;
 mod sigreg;
 mod statistic;
 
@@ -36,4 +37,7 @@ pub use directions::gaussian_directions;
 pub use error::{Error, Result};
 pub use lejepa::{LejepaLoss, LossConfig, LossTerms, PredictionReduction};
 pub use sigreg::Sigreg;
-pub use statistic::{EppsPulley, Statistic};
+pub use statistic::{
+    AndersonDarling, Covariance, CramerVonMises, EppsPulley, ExtendedJarqueBera, JarqueBera, Moments,
+    OrderStatistics, ShapiroWilk, Statistic, VicregLimit, Watson,
+};
