@@ -29,6 +29,7 @@
 mod directions;
 mod error;
 mod lejepa;
+pub mod multivariate;
 mod normal;
 mod sigreg;
 mod statistic;
