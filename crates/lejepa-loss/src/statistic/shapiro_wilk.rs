@@ -174,10 +174,10 @@ mod tests {
                 p(i.min(j)) * (1. - p(i.max(j))) / (normal::density(m[i]) * normal::density(m[j]))
             };
             let solved = asymptotic_inverse_times(&m);
-            for i in 0..n {
+            for (i, expected) in m.iter().enumerate() {
                 // The factor (n + 1)(n + 2) of the inverse, over (n + 2) of the covariance.
                 let product: f64 = (0..n).map(|j| covariance(i, j) * solved[j]).sum::<f64>() * (n + 1) as f64;
-                assert!((product - m[i]).abs() < TOLERANCE, "{n}, {i}: {product} against {}", m[i]);
+                assert!((product - expected).abs() < TOLERANCE, "{n}, {i}: {product} against {expected}");
             }
         }
     }

@@ -1,0 +1,90 @@
+//! The real part of the empirical characteristic function times the moment generating function, whose
+//! product is 1 for the standard normal.
+//!
+//! ```text
+//! U(t) = sqrt(N) (R(t) M(t) - 1),   R(t) = mean_j cos(t . y_j),   M(t) = mean_j exp(t . y_j)
+//!
+//! T_gamma          = integral U(t)^2 exp(-gamma |t|^2) dt
+//! T_gamma (simple) = integral U(t)   exp(-gamma |t|^2) dt
+//! ```
+//!
+//! Their closed forms are those of the paper: sums over all pairs of pairs, and over all pairs, of
+//! `exp((|a|^2 - |b|^2) / (4 gamma)) cos(a . b / (2 gamma))`.
+
+use std::f64::consts::PI;
+
+use candle_core::Tensor;
+use rayon::prelude::*;
+
+use super::check_above;
+use super::points::{Pair, Points};
+use crate::{Error, Result};
+
+/// The most samples that [`combined`] takes; they have 68 million pairs of pairs, a matter of seconds.
+pub const COMBINED_MOST_SAMPLES: usize = 128;
+
+/// The statistic of the product's squared distance from 1, with `gamma > 0`.
+///
+/// Takes `O(N^4)` time, and so at most [`COMBINED_MOST_SAMPLES`] samples.
+///
+/// # Shapes
+/// - `samples`: `(samples, dim)`
+pub fn combined(samples: &Tensor, gamma: f64) -> Result<f64> {
+    check_above("gamma", 0., "a positive number", gamma)?;
+    let points = Points::new("combined", samples)?;
+    if points.count > COMBINED_MOST_SAMPLES {
+        let (most, got) = (COMBINED_MOST_SAMPLES, points.count);
+        return Err(Error::TooManySamples { statistic: "combined", most, got });
+    }
+    let count = points.count as f64;
+    let quadruples = sum_over_pairs_of_pairs(&points, gamma);
+    let pairs = points.sum_over_pairs(|pair| kernel(pair, gamma));
+    let volume = (PI / gamma).powf(0.5 * points.dim as f64);
+    points.finite(volume * (quadruples / (2. * count.powi(3)) - 2. * pairs / count + count))
+}
+
+/// The statistic of the product's distance from 1, with `gamma > 0`; it may be negative.
+///
+/// # Shapes
+/// - `samples`: `(samples, dim)`
+pub fn combined_simplified(samples: &Tensor, gamma: f64) -> Result<f64> {
+    check_above("gamma", 0., "a positive number", gamma)?;
+    let points = Points::new("combined-simplified", samples)?;
+    let count = points.count as f64;
+    let pairs = points.sum_over_pairs(|pair| kernel(pair, gamma));
+    let volume = (PI / gamma).powf(0.5 * points.dim as f64);
+    points.finite(volume * count.sqrt() * (pairs / (count * count) - 1.))
+}
+
+/// Half of `exp((|a|^2 - |b|^2) / (4 gamma)) cos(a . b / (2 gamma))` and of the same with `a` and `b`
+/// exchanged, which makes no difference to a sum over all pairs.
+fn kernel(Pair { product, squares: [a, b] }: Pair, gamma: f64) -> f64 {
+    ((a - b) / (4. * gamma)).cosh() * (product / (2. * gamma)).cos()
+}
+
+/// The sum over `j, k, l, m` of the kernel of `y_j + y_k` with `y_l - y_m` and with `y_l + y_m`.
+fn sum_over_pairs_of_pairs(points: &Points, gamma: f64) -> f64 {
+    let gram = points.gram(0..points.count);
+    let pair =
+        |j: usize, k: usize| Pair { product: gram[(j, k)], squares: [points.squares[j], points.squares[k]] };
+    let term = |sum: f64, other: f64, product: f64| {
+        ((sum - other) / (4. * gamma)).exp() * (product / (2. * gamma)).cos()
+    };
+    // Both pairs may be exchanged within themselves: one of the two orders stands for both.
+    let pairs: Vec<(usize, usize, f64)> =
+        (0..points.count).flat_map(|j| (0..=j).map(move |k| (j, k, if j == k { 1. } else { 2. }))).collect();
+    let sums: Vec<f64> = pairs
+        .par_iter()
+        .map(|&(j, k, weight)| {
+            let sum = pair(j, k).square_of_sum();
+            let over_pairs = pairs.iter().map(|&(l, m, weight)| {
+                let (with_l, with_m) = (gram[(j, l)] + gram[(k, l)], gram[(j, m)] + gram[(k, m)]);
+                let other = pair(l, m);
+                let minus = term(sum, other.square_of_difference(), with_l - with_m);
+                weight * (minus + term(sum, other.square_of_sum(), with_l + with_m))
+            });
+            weight * over_pairs.sum::<f64>()
+        })
+        .collect();
+    sums.iter().sum()
+}
