@@ -62,28 +62,47 @@ fn kernel(Pair { product, squares: [a, b] }: Pair, gamma: f64) -> f64 {
     ((a - b) / (4. * gamma)).cosh() * (product / (2. * gamma)).cos()
 }
 
-/// The sum over `j, k, l, m` of the kernel of `y_j + y_k` with `y_l - y_m` and with `y_l + y_m`.
+/// Two samples, the second not after the first.
+struct TwoSamples {
+    indices: [usize; 2],
+    /// `|y_j + y_k|^2 / (4 gamma)`
+    sum: f64,
+    /// `|y_j - y_k|^2 / (4 gamma)`
+    difference: f64,
+    /// How many ordered pairs this stands for: nothing here depends on the order.
+    weight: f64,
+}
+
+/// The sum over `j, k, l, m` of `exp((|a|^2 - |b|^2) / (4 gamma)) cos(a . b / (2 gamma))` for
+/// `a = y_j + y_k` with `b = y_l - y_m` and with `b = y_l + y_m`.
 fn sum_over_pairs_of_pairs(points: &Points, gamma: f64) -> f64 {
     let gram = points.gram(0..points.count);
-    let pair =
-        |j: usize, k: usize| Pair { product: gram[(j, k)], squares: [points.squares[j], points.squares[k]] };
-    let term = |sum: f64, other: f64, product: f64| {
-        ((sum - other) / (4. * gamma)).exp() * (product / (2. * gamma)).cos()
+    let two_samples = |j: usize, k: usize| {
+        let pair = Pair { product: gram[(j, k)], squares: [points.squares[j], points.squares[k]] };
+        TwoSamples {
+            indices: [j, k],
+            sum: pair.square_of_sum() / (4. * gamma),
+            difference: pair.square_of_difference() / (4. * gamma),
+            weight: if j == k { 1. } else { 2. },
+        }
     };
-    // Both pairs may be exchanged within themselves: one of the two orders stands for both.
-    let pairs: Vec<(usize, usize, f64)> =
-        (0..points.count).flat_map(|j| (0..=j).map(move |k| (j, k, if j == k { 1. } else { 2. }))).collect();
+    let pairs: Vec<TwoSamples> = (0..points.count)
+        .flat_map(|j| (0..=j).map(move |k| (j, k)))
+        .map(|(j, k)| two_samples(j, k))
+        .collect();
     let sums: Vec<f64> = pairs
         .par_iter()
-        .map(|&(j, k, weight)| {
-            let sum = pair(j, k).square_of_sum();
-            let over_pairs = pairs.iter().map(|&(l, m, weight)| {
-                let (with_l, with_m) = (gram[(j, l)] + gram[(k, l)], gram[(j, m)] + gram[(k, m)]);
-                let other = pair(l, m);
-                let minus = term(sum, other.square_of_difference(), with_l - with_m);
-                weight * (minus + term(sum, other.square_of_sum(), with_l + with_m))
+        .map(|a| {
+            let [j, k] = a.indices;
+            let products: Vec<f64> =
+                (0..points.count).map(|l| (gram[(l, j)] + gram[(l, k)]) / (2. * gamma)).collect();
+            let over_pairs = pairs.iter().map(|b| {
+                let [with_l, with_m] = b.indices.map(|index| products[index]);
+                let minus = (a.sum - b.difference).exp() * (with_l - with_m).cos();
+                let plus = (a.sum - b.sum).exp() * (with_l + with_m).cos();
+                b.weight * (minus + plus)
             });
-            weight * over_pairs.sum::<f64>()
+            a.weight * over_pairs.sum::<f64>()
         })
         .collect();
     sums.iter().sum()
