@@ -57,6 +57,7 @@ fn tail_ratio(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
     /// `x`, then `cdf`, `log_cdf` and `log_cdf_slope` by mpmath with 60 digits.
     #[rustfmt::skip]
     const TABLE: [(f64, f64, f64, f64); 21] = [

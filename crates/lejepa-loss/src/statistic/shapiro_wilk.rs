@@ -13,6 +13,8 @@
 
 use std::f64::consts::FRAC_PI_8;
 
+use serde::{Deserialize, Serialize};
+
 use super::Statistic;
 use super::ascending::ascending;
 use super::centred::Centred;
@@ -20,7 +22,8 @@ use crate::normal;
 
 /// How the expected order statistics `m_i` are approximated: by the quantile of
 /// `(i - alpha) / (n + 1 - 2 alpha)`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum OrderStatistics {
     /// Weisberg and Bingham: `alpha = 3/8`, elsewhere known as Blom's scores.
     #[default]
@@ -32,7 +35,8 @@ pub enum OrderStatistics {
 }
 
 /// How the covariance `V` of the order statistics is approximated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Covariance {
     /// By the identity: the statistic of Shapiro and Francia.
     #[default]
