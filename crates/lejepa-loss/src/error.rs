@@ -46,6 +46,24 @@ pub enum Error {
         /// The sample that is not finite, or that the numbers are out of range.
         cause: String,
     },
+    /// A statistic over all dimensions at once came out as infinite or not a number.
+    #[error("{statistic} is not finite: {cause}")]
+    NotFiniteJointly {
+        /// The statistic's name.
+        statistic: &'static str,
+        /// The sample that is not finite, or that the numbers are out of range.
+        cause: String,
+    },
+    /// There are too many samples for a statistic that compares all with all.
+    #[error("{statistic} takes at most {most} samples, got: {got}")]
+    TooManySamples {
+        /// The statistic's name.
+        statistic: &'static str,
+        /// The most samples it takes.
+        most: usize,
+        /// How many there are.
+        got: usize,
+    },
     /// Candle refused an operation.
     #[error("tensor operation failed")]
     Tensor(#[from] candle_core::Error),

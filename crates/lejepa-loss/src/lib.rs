@@ -58,6 +58,8 @@ mod convention;
 mod directions;
 mod error;
 mod lejepa;
+pub mod multivariate;
+mod normal;
 mod sigreg;
 mod statistic;
 
@@ -66,4 +68,7 @@ pub use directions::Directions;
 pub use error::{Error, Result};
 pub use lejepa::{LejepaLoss, LossConfig, LossTerms};
 pub use sigreg::{Reduction, Sigreg};
-pub use statistic::{EppsPulley, Statistic, StatisticConfig};
+pub use statistic::{
+    AndersonDarling, Covariance, CramerVonMises, EppsPulley, ExtendedJarqueBera, JarqueBera, Moments,
+    OrderStatistics, ShapiroWilk, Statistic, StatisticConfig, VicregLimit, Watson,
+};

@@ -137,3 +137,57 @@ fn shapes_that_do_not_fit_are_errors() {
     }
     assert!(sigreg.forward(&Tensor::zeros((3, 0), DType::F32, &Device::Cpu).unwrap(), 0).is_err());
 }
+
+/// Every statistic, as a recipe names it.
+const STATISTICS: [&str; 9] = [
+    r#"{"name": "epps-pulley", "knots": 33, "t_max": 3.0}"#,
+    r#"{"name": "jarque-bera"}"#,
+    r#"{"name": "extended-jarque-bera"}"#,
+    r#"{"name": "vicreg-limit"}"#,
+    r#"{"name": "moments", "up_to": 4}"#,
+    r#"{"name": "cramer-von-mises"}"#,
+    r#"{"name": "anderson-darling"}"#,
+    r#"{"name": "watson"}"#,
+    r#"{"name": "shapiro-wilk", "order_statistics": "blom", "covariance": "asymptotic"}"#,
+];
+
+#[test]
+fn every_statistic_can_be_named_in_a_recipe_and_moves_every_embedding() {
+    for text in STATISTICS {
+        let statistic: lejepa_loss::StatisticConfig = serde_json::from_str(text).unwrap();
+        assert!(text.contains(&format!("\"{}\"", statistic.build().unwrap().name())), "{text}");
+        let again = serde_json::to_string(&statistic).unwrap();
+        assert_eq!(serde_json::from_str::<lejepa_loss::StatisticConfig>(&again).unwrap(), statistic);
+
+        for dtype in [DType::F32, DType::F64] {
+            let config =
+                LossConfig { statistic: statistic.clone(), slices: 9, lambda: 1., ..LossConfig::default() };
+            let embeddings = Var::from_tensor(&normal((2, 21, 5), 6).to_dtype(dtype).unwrap()).unwrap();
+            let terms = config.build().unwrap().forward(embeddings.as_tensor(), 1, 0).unwrap();
+            let gradient = terms.loss.backward().unwrap().get(&embeddings).unwrap().clone();
+            let gradient: Vec<f64> =
+                gradient.to_dtype(DType::F64).unwrap().flatten_all().unwrap().to_vec1().unwrap();
+            assert!(gradient.iter().all(|slope| slope.is_finite() && *slope != 0.), "{text}");
+        }
+        let mut bad = normal((1, 21, 5), 6).flatten_all().unwrap().to_vec1::<f64>().unwrap();
+        bad[12] = f64::NAN;
+        let bad = Tensor::from_vec(bad, (1, 21, 5), &Device::Cpu).unwrap();
+        let loss = LossConfig { statistic, slices: 9, ..LossConfig::default() }.build().unwrap();
+        let error = loss.forward(&bad, 1, 0).unwrap_err().to_string();
+        assert!(error.contains("sample 2 has NaN in dimension 2"), "{error}");
+    }
+}
+
+#[test]
+fn settings_that_a_statistic_does_not_have_are_refused() {
+    for text in [
+        r#"{"name": "watson", "knots": 17}"#,
+        r#"{"name": "epps-pulley", "up_to": 3}"#,
+        r#"{"name": "moments"}"#,
+        r#"{"name": "kolmogorov-smirnov"}"#,
+    ] {
+        assert!(serde_json::from_str::<lejepa_loss::StatisticConfig>(text).is_err(), "{text}");
+    }
+    let even = r#"{"name": "epps-pulley", "knots": 16}"#;
+    assert!(serde_json::from_str::<lejepa_loss::StatisticConfig>(even).unwrap().build().is_err());
+}

@@ -6,9 +6,8 @@ use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sobol::Sobol;
 use sobol::params::JoeKuoD6;
-use statrs::function::erf::erfc_inv;
 
-use crate::{Error, Result};
+use crate::{Error, Result, normal};
 
 /// Joe and Kuo's direction numbers end here.
 const MOST_DIMENSIONS: usize = 21_201;
@@ -37,7 +36,9 @@ pub(super) fn normal_points(dim: usize, points: usize, step: u64) -> Result<Vec<
     let scrambled = sequence.flat_map(|point| {
         point.into_iter().zip(seeds.clone()).map(|(x, seed)| scramble(x, seed)).collect::<Vec<_>>()
     });
-    Ok(scrambled.map(normal_quantile).collect())
+    // The middle of a cell of 2^32.
+    let probability = |x: u32| (f64::from(x) + 0.5) / 2f64.powi(32);
+    Ok(scrambled.map(|x| normal::quantile(probability(x))).collect())
 }
 
 /// Owen's scrambling: every bit is flipped or not by a hash of the bits above it, so that points stay
@@ -52,12 +53,6 @@ fn scramble(x: u32, seed: u32) -> u32 {
     x.reverse_bits()
 }
 
-/// The standard normal's quantile at the middle of the cell `x` of 2^32.
-fn normal_quantile(x: u32) -> f64 {
-    let probability = (f64::from(x) + 0.5) / 2f64.powi(32);
-    -std::f64::consts::SQRT_2 * erfc_inv(2. * probability)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,7 +64,7 @@ mod tests {
         let mut cells = vec![vec![0; points]; dim];
         for point in values.chunks(dim) {
             for (cells, value) in cells.iter_mut().zip(point) {
-                let probability = 0.5 * statrs::function::erf::erfc(-value / std::f64::consts::SQRT_2);
+                let probability = normal::cdf(*value);
                 cells[(probability * points as f64) as usize] += 1;
             }
         }

@@ -4,17 +4,33 @@
 //! it over the slices of a tensor, on all cores and inside Candle's graph, is written once, in
 //! [`sliced`].
 
+mod anderson_darling;
+mod ascending;
+mod centred;
 mod config;
+mod cramer_von_mises;
 mod epps_pulley;
+mod jarque_bera;
+mod moments;
+mod shapiro_wilk;
 mod sliced;
+mod vicreg_limit;
+mod watson;
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use candle_core::Tensor;
 
+pub use anderson_darling::AndersonDarling;
 pub use config::StatisticConfig;
+pub use cramer_von_mises::CramerVonMises;
 pub use epps_pulley::EppsPulley;
+pub use jarque_bera::{ExtendedJarqueBera, JarqueBera};
+pub use moments::Moments;
+pub use shapiro_wilk::{Covariance, OrderStatistics, ShapiroWilk};
+pub use vicreg_limit::VicregLimit;
+pub use watson::Watson;
 
 use crate::{Error, Result};
 
