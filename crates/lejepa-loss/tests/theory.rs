@@ -8,7 +8,7 @@
 mod draws;
 
 use draws::normal;
-use lejepa_loss::{EppsPulley, Statistic};
+use lejepa_loss::{EppsPulley, Statistic, multivariate};
 
 const T_MAX: f64 = 5.;
 const KNOTS: usize = 17;
@@ -87,6 +87,18 @@ fn the_curvature_is_bounded_for_any_samples() {
             let curvature = (slope(DELTA) - slope(-DELTA)) / (2. * DELTA);
             assert!(curvature.abs() <= bound * 1.001, "{curvature} for {samples:?}");
         }
+    }
+}
+
+/// Over the whole line the integral has a closed form: BHEP in one dimension.
+#[test]
+fn enough_knots_give_the_integral_over_the_whole_line() {
+    for samples in hostile_samples().iter().filter(|samples| samples.iter().all(|x| x.abs() < 10.)) {
+        let column = candle_core::Tensor::new(samples.as_slice(), &candle_core::Device::Cpu).unwrap();
+        let exact =
+            multivariate::bhep(&column.unsqueeze(1).unwrap(), 1.).unwrap() * std::f64::consts::TAU.sqrt();
+        let value = EppsPulley::new(9., 129).unwrap().value(samples);
+        assert!((value - exact).abs() < 1e-9 * exact.max(1.), "{value} against {exact}");
     }
 }
 

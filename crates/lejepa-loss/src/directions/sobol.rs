@@ -19,16 +19,17 @@ const COMMON_DIMENSIONS: usize = 1000;
 pub(super) fn normal_points(dim: usize, points: usize, step: u64) -> Result<Vec<f64>> {
     static COMMON: OnceLock<JoeKuoD6> = OnceLock::new();
     static ALL: OnceLock<JoeKuoD6> = OnceLock::new();
-    let numbers = match dim {
-        ..=COMMON_DIMENSIONS => COMMON.get_or_init(JoeKuoD6::standard),
-        ..=MOST_DIMENSIONS => ALL.get_or_init(JoeKuoD6::extended),
-        _ => {
-            return Err(Error::Setting {
-                field: "directions",
-                expected: "gaussian above 21201 dimensions, where Sobol sequences end",
-                got: dim.to_string(),
-            });
-        }
+    if dim > MOST_DIMENSIONS {
+        return Err(Error::Setting {
+            field: "directions",
+            expected: "gaussian above 21201 dimensions, where Sobol sequences end",
+            got: dim.to_string(),
+        });
+    }
+    let numbers = if dim <= COMMON_DIMENSIONS {
+        COMMON.get_or_init(JoeKuoD6::standard)
+    } else {
+        ALL.get_or_init(JoeKuoD6::extended)
     };
     let mut generator = ChaCha8Rng::seed_from_u64(step);
     let seeds: Vec<u32> = (0..dim).map(|_| generator.next_u32()).collect();
