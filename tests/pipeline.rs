@@ -166,3 +166,51 @@ fn export_works_without_the_training_data() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("17 made-up images"));
     assert!(path.join("encoder.onnx").exists());
 }
+
+#[test]
+fn the_loss_of_a_recipe_takes_any_statistic_directions_and_convention() {
+    let folder = workspace();
+    let train = |out: &str, settings: &[&str]| {
+        let mut arguments = vec!["train", "--config", "train.toml", "--epochs", "0.5", "--out", out];
+        settings.iter().for_each(|setting| arguments.extend(["--set", *setting]));
+        lejepa(folder.path(), &arguments)
+    };
+    let output = train("sobol", &["loss.statistic.name=watson", "loss.directions=sobol"]);
+    assert!(String::from_utf8(output.stderr).unwrap().contains("x floor"));
+    let output = train("max", &["loss.reduction=max", "loss.views=pooled", "loss.weighting=additive"]);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        message.contains("SIGReg") && !message.contains("x floor"),
+        "the largest slice has no floor: {message}"
+    );
+    let metrics = read_lines(&folder.path().join("max/metrics.jsonl"));
+    let of = |name: &str| metrics[0][name].as_f64().unwrap();
+    assert!((of("loss") - of("prediction") - 0.05 * of("sigreg")).abs() < 1e-6);
+
+    let output = train("bad", &["loss.statistic.name=watson", "loss.statistic.knots=17"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("knots"));
+}
+
+#[test]
+fn a_run_that_diverges_says_where() {
+    let folder = workspace();
+    let output = lejepa(
+        folder.path(),
+        &[
+            "train",
+            "--config",
+            "train.toml",
+            "--out",
+            "run",
+            "--set",
+            "optimizer.lr=1e38",
+            "--set",
+            "optimizer.warmup=0",
+        ],
+    );
+    assert_eq!(output.status.code(), Some(1));
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("the run diverged at step"), "{message}");
+    assert!(message.contains("lower `optimizer.lr`"), "{message}");
+}
