@@ -28,6 +28,7 @@
 
 mod directions;
 mod error;
+pub mod gauge;
 mod lejepa;
 mod sigreg;
 mod statistic;

@@ -1,0 +1,46 @@
+//! The eigenvalues that the covariance of an isotropic Gaussian sample has (Marchenko-Pastur).
+//!
+//! For `n` independent samples of unit variance in `K` dimensions, `g = K/n <= 1`, eigenvalues have
+//! the density `sqrt((b - x) (x - a)) / (2 pi g x)` between `a, b = (1 -+ sqrt g)^2`. With
+//! `x = 1 + g - 2 sqrt(g) cos(angle)` that is `2 sin(angle)^2 / (pi x)` over angles from 0 to pi,
+//! without edges. For `g > 1` all but `n` eigenvalues are 0, and those are the eigenvalues of `n`
+//! dimensions with `K` samples times `g`.
+
+/// Expected variances along the `min(dim, degrees)` principal directions, the largest first.
+///
+/// `degrees` is the number of samples less one where their mean was subtracted.
+pub(super) fn expected_variances(dim: usize, degrees: usize) -> Vec<f64> {
+    let rank = dim.min(degrees);
+    let aspect = rank as f64 / dim.max(degrees) as f64;
+    let scale = (dim as f64 / degrees as f64).max(1.);
+    let mut quantiles = quantiles(aspect, rank);
+    quantiles.iter_mut().for_each(|quantile| *quantile *= scale);
+    quantiles.reverse();
+    quantiles
+}
+
+/// The quantiles at `(rank - 1/2) / count`, the smallest first.
+fn quantiles(aspect: f64, count: usize) -> Vec<f64> {
+    /// Steps over the angles; the sum over them is exact to far more digits than are of use.
+    const STEPS: usize = 4096;
+    let width = std::f64::consts::PI / STEPS as f64;
+    let value = |angle: f64| 1. + aspect - 2. * aspect.sqrt() * angle.cos();
+    let masses: Vec<f64> = (0..STEPS)
+        .map(|step| {
+            let angle = (step as f64 + 0.5) * width;
+            2. * angle.sin().powi(2) * width / (std::f64::consts::PI * value(angle))
+        })
+        .collect();
+    let total: f64 = masses.iter().sum();
+    let (mut below, mut step) = (0., 0);
+    (0..count)
+        .map(|rank| {
+            let wanted = (rank as f64 + 0.5) / count as f64 * total;
+            while step + 1 < STEPS && below + masses[step] < wanted {
+                below += masses[step];
+                step += 1;
+            }
+            value((step as f64 + (wanted - below) / masses[step]) * width)
+        })
+        .collect()
+}

@@ -1,0 +1,178 @@
+//! Tells whether embeddings are healthy, for any number of samples, slices and dimensions.
+//!
+//! A loss of 1.3 says little by itself: what a perfect Gaussian scores depends on samples, slices and
+//! dimensions. [`Gauge`] compares with that: the mean statistic with its null distribution
+//! ([`Null`]), the eigenvalues of the covariance with those that an isotropic Gaussian sample of the
+//! same size has ([`Spectrum`]), and concludes ([`Verdict`]).
+//!
+//! ```
+//! use candle_core::{Device, Tensor};
+//! use lejepa_loss::gauge::{Gauge, Verdict};
+//!
+//! let embeddings = Tensor::randn(0f32, 1., (256, 8), &Device::Cpu)?;
+//! let reading = Gauge::default().measure(&embeddings)?;
+//! assert_eq!(reading.verdict, Verdict::Healthy);
+//! # Ok::<(), lejepa_loss::Error>(())
+//! ```
+
+mod cumulants;
+mod features;
+mod marchenko_pastur;
+mod null;
+mod quadrature;
+mod reading;
+mod slices;
+mod spectrum;
+mod verdict;
+
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Tensor, WithDType};
+
+use features::Features;
+pub use null::{Design, Null};
+use quadrature::Quadrature;
+pub use reading::{Quantiles, Reading, Reference, SigregReading};
+pub use slices::{Histogram, Slice};
+use spectrum::Principal;
+pub use spectrum::{Deviations, Spectrum};
+pub use verdict::Verdict;
+
+use crate::{EppsPulley, Error, Result, gaussian_directions};
+
+/// Measures embeddings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gauge {
+    /// What they are compared with.
+    pub reference: Reference,
+    /// Random directions.
+    pub slices: usize,
+    /// What draws the directions.
+    pub seed: u64,
+    /// Where the quadrature of the Epps-Pulley statistic ends.
+    pub t_max: f64,
+    /// Its quadrature points over `[-t_max, t_max]`, an odd number.
+    pub knots: usize,
+}
+
+impl Default for Gauge {
+    fn default() -> Self {
+        Self { reference: Reference::Standard, slices: 1024, seed: 0, t_max: 5., knots: 17 }
+    }
+}
+
+/// How many of the worst slices, directions and dimensions are described.
+const WORST: usize = 3;
+
+impl Gauge {
+    /// Measures the rows of a matrix that is given row by row.
+    pub fn measure_rows<T: WithDType>(&self, values: &[T], dim: usize) -> Result<Reading> {
+        let samples = values.len().checked_div(dim).unwrap_or(0);
+        if samples * dim != values.len() {
+            let expected = format!("rows of {dim} values");
+            return Err(Error::Shape { expected, got: vec![values.len()] });
+        }
+        self.measure(&Tensor::from_slice(values, (samples, dim), &Device::Cpu)?)
+    }
+
+    /// Measures embeddings. Nothing that is larger than they are is held in memory, apart from their
+    /// covariance.
+    ///
+    /// # Shapes
+    /// - `embeddings`: `(samples, dim)`, at least 16 samples, all numbers finite
+    pub fn measure(&self, embeddings: &Tensor) -> Result<Reading> {
+        if self.slices == 0 {
+            return Err(Error::Setting { field: "slices", expected: "at least 1", got: "0".into() });
+        }
+        let statistic = Arc::new(EppsPulley::new(self.t_max, self.knots)?);
+        let features = Features::new(embeddings)?;
+        let principal = Principal::of(&features)?;
+        let spectrum = Spectrum::of(&features, &principal, self.reference);
+        let compared = match self.reference {
+            Reference::Standard => features.tensor.clone(),
+            Reference::Shape => features.standardised()?,
+        };
+
+        let directions = gaussian_directions(features.dim, self.slices, self.seed, &Device::Cpu)?;
+        let per_slice = slices::statistics(&statistic, &compared, &directions)?;
+        let sigreg = self.sigreg(&features, per_slice)?;
+        let verdict = Verdict::of(&spectrum, &sigreg);
+        let null = Some(&sigreg.slice_null);
+
+        let slice = |index: usize, direction: &[f64], null: Option<&Null>| -> Result<_> {
+            let projections = slices::project(&compared, direction)?;
+            Ok((Slice::of(index, &*statistic, &projections, null), projections))
+        };
+        let random = |index: usize| -> Result<_> {
+            let column = directions.narrow(1, index, 1)?.flatten_all()?.to_dtype(DType::F64)?;
+            slice(index, &column.to_vec1()?, null)
+        };
+        let (worst, projections) = random(slices::largest(&sigreg.per_slice, 1)[0])?;
+        let ranks = slices::largest(&spectrum.log_ratios(), WORST).into_iter();
+        let dimensions = slices::dimension_statistics(&statistic, &compared)?;
+        let axis = |index: usize| {
+            (0..features.dim).map(|other| f64::from(u8::from(other == index))).collect::<Vec<_>>()
+        };
+
+        Ok(Reading {
+            explanation: verdict.explanation(&features, &spectrum, &sigreg, self.reference),
+            verdict,
+            reference: self.reference,
+            samples: features.samples,
+            dim: features.dim,
+            scale: features.mean_variance().sqrt(),
+            offset: features.offset(),
+            worst_slices: slices::largest(&sigreg.per_slice, WORST)
+                .into_iter()
+                .map(|index| Ok(random(index)?.0))
+                .collect::<Result<_>>()?,
+            worst_principal_directions: ranks
+                .map(|rank| Ok(slice(rank, &principal.direction(rank), None)?.0))
+                .collect::<Result<_>>()?,
+            worst_dimensions: slices::largest(&dimensions, WORST)
+                .into_iter()
+                .map(|index| Ok(slice(index, &axis(index), null)?.0))
+                .collect::<Result<_>>()?,
+            worst_slice_histogram: Histogram::of(&worst, &projections),
+            sigreg,
+            spectrum,
+        })
+    }
+
+    /// The statistic of all slices against its null distribution.
+    fn sigreg(&self, features: &Features, per_slice: Vec<f64>) -> Result<SigregReading> {
+        let rule = Quadrature::new(self.t_max, self.knots)?;
+        let Self { reference, slices, seed, t_max, knots } = *self;
+        let design = Design { samples: features.samples, dim: features.dim, slices, reference };
+        let null = Null::of(&rule, design);
+        let slice_null = Null::of(&rule, Design { slices: 1, ..design });
+        let mean = per_slice.iter().sum::<f64>() / slices as f64;
+        let collapse = features.samples as f64 * rule.point_mass();
+        let worst = per_slice.iter().copied().fold(0., f64::max);
+        // In one dimension there is but one slice, whatever its sign.
+        let independent = if features.dim == 1 { 1 } else { slices };
+        Ok(SigregReading {
+            slices,
+            seed,
+            t_max,
+            knots,
+            mean,
+            floor: null.mean,
+            ratio: mean / null.mean,
+            quantiles: Quantiles::of(&null),
+            p_value: null.p_value(mean),
+            departure: (mean - null.mean) / collapse,
+            departure_deviation: null.deviation / collapse,
+            slice_quantiles: Quantiles::of(&slice_null),
+            worst_p_value: any_of(independent, slice_null.p_value(worst)),
+            null,
+            slice_null,
+            per_slice,
+        })
+    }
+}
+
+/// The probability that one of `count` independent events happens.
+fn any_of(count: usize, probability: f64) -> f64 {
+    -(count as f64 * (-probability).ln_1p()).exp_m1()
+}
