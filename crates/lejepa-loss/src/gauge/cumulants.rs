@@ -210,3 +210,71 @@ fn trace(left: &Mat<f64>, right: &Mat<f64>) -> f64 {
         .map(|column| (0..left.nrows()).map(|row| left[(row, column)] * right[(row, column)]).sum::<f64>())
         .sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule() -> Quadrature {
+        Quadrature::new(5., 17).unwrap()
+    }
+
+    fn cumulants(samples: usize, dim: usize, slices: usize, reference: Reference) -> Cumulants {
+        Cumulants::of(&rule(), Design { samples, dim, slices, reference })
+    }
+
+    /// The covariance of two slices' statistics for large samples, with `a . b = rho`.
+    fn covariance(rho: f64) -> f64 {
+        rule().integrate(|s| {
+            rule().integrate(|t| {
+                let both = s.target * t.target;
+                let argument = s.t * t.t * rho;
+                2. * ((both * (argument.cosh() - 1.)).powi(2) + (both * argument.sinh()).powi(2))
+            })
+        })
+    }
+
+    const MANY: usize = 1_000_000_000;
+
+    #[test]
+    fn one_slice_varies_as_the_closed_form_says() {
+        for dim in [1, 2, 7, 500] {
+            let variance = cumulants(MANY, dim, 1, Reference::Standard).variance;
+            assert!((variance / covariance(1.) - 1.).abs() < 1e-8, "{dim}: {variance}");
+        }
+    }
+
+    #[test]
+    fn many_slices_vary_as_the_mean_covariance_of_two() {
+        // In one dimension rho is 1 or -1, in three it is uniform.
+        let one = cumulants(MANY, 1, MANY, Reference::Standard).variance;
+        assert!((one / covariance(1.) - 1.).abs() < 1e-8, "{one}");
+        let uniform = (0..2000).map(|step| covariance((f64::from(step) + 0.5) / 2000.)).sum::<f64>() / 2000.;
+        let three = cumulants(MANY, 3, MANY, Reference::Standard).variance;
+        // The midpoint rule is not better.
+        assert!((three / uniform - 1.).abs() < 1e-5, "{three} against {uniform}");
+    }
+
+    #[test]
+    fn the_mean_of_the_shape_reference_has_its_limits() {
+        let limit = |dim: f64| {
+            rule().integrate(|knot| {
+                let (square, target) = (knot.t.powi(2), knot.target.powi(2));
+                1. - target * (1. + square + square * square / (2. * dim))
+            })
+        };
+        for dim in [1, 10, 1000] {
+            let mean = cumulants(100_000, dim, 1, Reference::Shape).mean;
+            assert!((mean / limit(dim as f64) - 1.).abs() < 1e-3, "{dim}: {mean}");
+        }
+    }
+
+    #[test]
+    fn harmonics_are_counted() {
+        let counts = |dim: usize| [0, 1, 2, 3].map(|degree| harmonics(dim, degree));
+        assert_eq!(counts(1), [1., 1., 0., 0.]);
+        assert_eq!(counts(2), [1., 2., 2., 2.]);
+        assert_eq!(counts(3), [1., 3., 5., 7.]);
+        assert_eq!(counts(4), [1., 4., 9., 16.]);
+    }
+}

@@ -44,3 +44,51 @@ fn quantiles(aspect: f64, count: usize) -> Vec<f64> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+    use rand_distr::{Distribution, StandardNormal};
+
+    use super::*;
+
+    /// Quantiles of the limit against the mean eigenvalues of small samples.
+    const TOLERANCE: f64 = 0.12;
+
+    #[test]
+    fn simulated_spectra_look_like_it() {
+        const DRAWS: usize = 40;
+        let mut generator = ChaCha8Rng::seed_from_u64(0);
+        for (dim, samples) in [(1, 50), (10, 60), (40, 50), (50, 20)] {
+            let expected = expected_variances(dim, samples);
+            let mut means = vec![0.; expected.len()];
+            for _draw in 0..DRAWS {
+                let rows =
+                    faer::Mat::<f64>::from_fn(samples, dim, |_, _| StandardNormal.sample(&mut generator));
+                let singular: Vec<f64> = rows.singular_values().unwrap();
+                for (mean, value) in means.iter_mut().zip(&singular) {
+                    *mean += value * value / (samples * DRAWS) as f64;
+                }
+            }
+            for (rank, (mean, expected)) in means.iter().zip(&expected).enumerate() {
+                assert!(
+                    (mean / expected - 1.).abs() < TOLERANCE,
+                    "{dim} {samples} {rank}: {mean} {expected}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn variances_add_up_to_the_dimensions_and_fall() {
+        for (dim, degrees) in [(1, 15), (15, 15), (512, 15), (15, 512), (3000, 3000)] {
+            let expected = expected_variances(dim, degrees);
+            assert_eq!(expected.len(), dim.min(degrees));
+            assert!(expected.windows(2).all(|pair| pair[0] > pair[1] && pair[1] > 0.), "{dim} {degrees}");
+            // Quantiles in the middle of their ranks are a midpoint rule.
+            let total: f64 = expected.iter().sum();
+            assert!((total / dim as f64 - 1.).abs() < 0.03, "{dim} {degrees}: {total}");
+        }
+    }
+}

@@ -61,6 +61,8 @@ impl Default for Gauge {
     }
 }
 
+/// More directions than anyone needs; all of them are in memory.
+const MOST_SLICES: usize = 1 << 16;
 /// How many of the worst slices, directions and dimensions are described.
 const WORST: usize = 3;
 
@@ -81,8 +83,9 @@ impl Gauge {
     /// # Shapes
     /// - `embeddings`: `(samples, dim)`, at least 16 samples, all numbers finite
     pub fn measure(&self, embeddings: &Tensor) -> Result<Reading> {
-        if self.slices == 0 {
-            return Err(Error::Setting { field: "slices", expected: "at least 1", got: "0".into() });
+        if !(1..=MOST_SLICES).contains(&self.slices) {
+            let expected = "between 1 and 65536";
+            return Err(Error::Setting { field: "slices", expected, got: self.slices.to_string() });
         }
         let statistic = Arc::new(EppsPulley::new(self.t_max, self.knots)?);
         let features = Features::new(embeddings)?;

@@ -78,3 +78,72 @@ impl Null {
         (self.skewness > SYMMETRIC).then_some((gamma, shape))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use candle_core::{Device, Tensor};
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+    use rand_distr::{Distribution, StandardNormal};
+
+    use super::*;
+    use crate::gauge::features::Features;
+    use crate::gauge::slices::statistics;
+    use crate::{EppsPulley, gaussian_directions};
+
+    fn null(samples: usize, dim: usize, slices: usize, reference: Reference) -> Null {
+        Null::new(5., 17, Design { samples, dim, slices, reference }).unwrap()
+    }
+
+    #[test]
+    fn p_values_are_the_inverse_of_quantiles() {
+        for (dim, slices) in [(1, 1), (64, 1024), (2048, 64), (100_000, 1_000_000)] {
+            for reference in [Reference::Standard, Reference::Shape] {
+                let null = null(256, dim, slices, reference);
+                for level in [0.01, 0.5, 0.95, 0.999, 0.999_999] {
+                    let error = null.p_value(null.quantile(level)) - (1. - level);
+                    assert!(error.abs() < 1e-9, "{dim} {slices} {level}: {error}");
+                }
+                assert_eq!((null.p_value(0.) > 0.99, null.p_value(f64::INFINITY)), (true, 0.));
+                assert!(null.quantile(0.) <= null.quantile(1.));
+            }
+        }
+    }
+
+    /// What the 3000 draws below can resolve: three standard errors of a mean and of a skewed law's
+    /// standard deviation.
+    const MEAN_TOLERANCE: f64 = 0.03;
+    const DEVIATION_TOLERANCE: f64 = 0.08;
+
+    #[test]
+    fn simulated_samples_have_this_mean_and_deviation() {
+        const DRAWS: usize = 3000;
+        let statistic = Arc::new(EppsPulley::new(5., 17).unwrap());
+        let mut generator = ChaCha8Rng::seed_from_u64(0);
+        for (reference, samples, dim, slices) in
+            [(Reference::Standard, 16, 3, 6), (Reference::Standard, 24, 1, 1), (Reference::Shape, 32, 3, 6)]
+        {
+            let draws: Vec<f64> = (0..DRAWS)
+                .map(|draw| {
+                    let values: Vec<f64> =
+                        (0..samples * dim).map(|_| StandardNormal.sample(&mut generator)).collect();
+                    let mut embeddings = Tensor::from_vec(values, (samples, dim), &Device::Cpu).unwrap();
+                    if reference == Reference::Shape {
+                        embeddings = Features::new(&embeddings).unwrap().standardised().unwrap();
+                    }
+                    let directions = gaussian_directions(dim, slices, draw as u64, &Device::Cpu).unwrap();
+                    let values = statistics(&statistic, &embeddings, &directions).unwrap();
+                    values.iter().sum::<f64>() / slices as f64
+                })
+                .collect();
+            let mean = draws.iter().sum::<f64>() / DRAWS as f64;
+            let deviation =
+                (draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / DRAWS as f64).sqrt();
+            let null = null(samples, dim, slices, reference);
+            assert!((mean / null.mean - 1.).abs() < MEAN_TOLERANCE, "{reference:?}: {mean} {null:?}");
+            assert!((deviation / null.deviation - 1.).abs() < DEVIATION_TOLERANCE, "{deviation} {null:?}");
+        }
+    }
+}
