@@ -179,3 +179,130 @@ impl Values<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use safetensors::serialize;
+
+    use super::super::array_fixtures::{fixture, written};
+    use super::*;
+
+    /// A `.npy` file of version 1.
+    fn npy_file(descr: &str, fortran_order: &str, shape: &str, values: &[u8]) -> Vec<u8> {
+        let text = format!("{{'descr': '{descr}', 'fortran_order': {fortran_order}, 'shape': {shape}, }}\n");
+        [b"\x93NUMPY\x01\x00", &(text.len() as u16).to_le_bytes()[..], text.as_bytes(), values].concat()
+    }
+
+    fn read(name: &str, bytes: &[u8], tensor: Option<&str>) -> Result<Matrix> {
+        let (_folder, path) = written(name, bytes);
+        read_matrix(&path, tensor)
+    }
+
+    fn problem(name: &str, bytes: &[u8], tensor: Option<&str>) -> String {
+        read(name, bytes, tensor).unwrap_err().to_string()
+    }
+
+    fn bytes<const SIZE: usize>(value: impl Fn(u8) -> [u8; SIZE]) -> Vec<u8> {
+        (1..=6).flat_map(value).collect()
+    }
+
+    const ROWS: [f32; 6] = [1., 2., 3., 4., 5., 6.];
+
+    fn rows() -> Matrix {
+        Matrix { rows: 2, columns: 3, values: MatrixValues::Single(ROWS.to_vec()) }
+    }
+
+    #[test]
+    fn numpy_arrays_of_all_precisions_and_orders_are_the_same_matrix() {
+        let half = bytes(|value| f16::from_f32(value.into()).to_le_bytes());
+        let single = bytes(|value| f32::from(value).to_le_bytes());
+        let reversed = bytes(|value| f32::from(value).to_be_bytes());
+        for (descr, values) in [("<f2", half), ("<f4", single), (">f4", reversed)] {
+            assert_eq!(read("a.npy", &npy_file(descr, "False", "(2, 3)", &values), None).unwrap(), rows());
+        }
+        let double = npy_file("<f8", "False", "(2, 3)", &bytes(|value| f64::from(value).to_le_bytes()));
+        let values = MatrixValues::Double(ROWS.map(f64::from).to_vec());
+        assert_eq!(read("a.npy", &double, None).unwrap(), Matrix { values, ..rows() });
+        let columns: Vec<u8> =
+            [1f32, 4., 2., 5., 3., 6.].iter().flat_map(|value| value.to_le_bytes()).collect();
+        // The name does not matter where the content is clear.
+        assert_eq!(read("a", &npy_file("<f4", "True", "(2, 3)", &columns), None).unwrap(), rows());
+    }
+
+    #[test]
+    fn damaged_arrays_are_named_with_the_cause() {
+        let values = bytes(|value| f32::from(value).to_le_bytes());
+        let huge = format!("({}, 3)", u64::MAX / 2);
+        for (file, cause) in [
+            (npy_file("<f4", "False", "(2, 4)", &values), "expected 32 bytes for shape [2, 4], got 24"),
+            (npy_file("<f4", "False", "(2, 2)", &values), "expected 16 bytes for shape [2, 2], got 24"),
+            (npy_file("<f4", "False", "(1000000, 1000000)", &values), "expected 4000000000000 bytes"),
+            (npy_file("<f4", "False", &huge, &values), "expected too many bytes"),
+            (
+                npy_file("<f4", "False", "(6,)", &values),
+                "expected two axes, samples and dimensions, got shape [6]",
+            ),
+            (npy_file("<i4", "False", "(2, 3)", &values), "values are int32, expected float16"),
+            (b"no array at all".to_vec(), "does not begin with"),
+            (Vec::new(), "does not begin with"),
+        ] {
+            let message = problem("a.npy", &file, None);
+            assert!(message.contains(cause) && message.contains("a.npy"), "{message}");
+        }
+        let whole = npy_file("<f4", "False", "(2, 3)", &values);
+        for length in 0..whole.len() {
+            assert!(read("a.npy", &whole[..length], None).is_err(), "{length}");
+        }
+        assert!(
+            problem("a.npy", &whole, Some("x")).contains("`tensor` must be absent for a .npy file, got: x")
+        );
+        assert!(problem("a.bin", b"other", None).contains("neither .npy nor .safetensors"));
+        let missing = read_matrix(Path::new("nowhere.npy"), None).unwrap_err();
+        assert_eq!(missing.to_string(), "no such file or folder: nowhere.npy");
+        assert!(read_matrix(&fixture("npy"), None).is_err());
+    }
+
+    fn safetensors_file(tensors: &[(&str, Dtype, &[usize], &[u8])]) -> Vec<u8> {
+        let views = tensors.iter().map(|(name, kind, shape, values)| {
+            (*name, TensorView::new(*kind, shape.to_vec(), values).unwrap())
+        });
+        serialize(views, None).unwrap()
+    }
+
+    #[test]
+    fn the_only_matrix_of_a_safetensors_file_needs_no_name() {
+        let half = bytes(|value| f16::from_f32(value.into()).to_le_bytes());
+        let brain = bytes(|value| bf16::from_f32(value.into()).to_le_bytes());
+        let single = bytes(|value| f32::from(value).to_le_bytes());
+        for (kind, values) in [(Dtype::F16, half), (Dtype::BF16, brain), (Dtype::F32, single)] {
+            let file = safetensors_file(&[
+                ("features", kind, &[2, 3], &values),
+                ("labels", Dtype::U8, &[2], &[0, 1]),
+            ]);
+            assert_eq!(read("a.safetensors", &file, None).unwrap(), rows());
+        }
+    }
+
+    #[test]
+    fn several_matrices_are_listed() {
+        let single = bytes(|value| f32::from(value).to_le_bytes());
+        let file = safetensors_file(&[
+            ("test", Dtype::F32, &[3, 2], &single),
+            ("train", Dtype::F32, &[2, 3], &single),
+            ("labels", Dtype::U8, &[2], &[0, 1]),
+        ]);
+        assert_eq!(read("a.safetensors", &file, Some("train")).unwrap(), rows());
+        let listed = "`tensor` must be one of test (3x2), train (2x3), got: ";
+        assert_eq!(problem("a.safetensors", &file, None), format!("{listed}nothing"));
+        assert_eq!(problem("a.safetensors", &file, Some("x")), format!("{listed}x"));
+        let message = problem("a.safetensors", &file, Some("labels"));
+        assert!(message.contains("values are of type U8"), "{message}");
+        let none = safetensors_file(&[("labels", Dtype::U8, &[2], &[0, 1])]);
+        assert!(problem("a.safetensors", &none, None).contains("of which the file has none"));
+        for length in 0..file.len() {
+            assert!(read("a.safetensors", &file[..length], Some("train")).is_err(), "{length}");
+        }
+        let message = problem("a.safetensors", &[0xff; 100], None);
+        assert!(message.starts_with("not a valid safetensors file (") && message.ends_with("a.safetensors"));
+    }
+}

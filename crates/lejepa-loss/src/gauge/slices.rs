@@ -115,17 +115,20 @@ impl Slice {
 }
 
 impl Histogram {
-    const BINS: usize = 60;
+    /// The fewest and the most bins.
+    const BINS: (usize, usize) = (12, 60);
 
     /// Wide enough for the projections and for the standard normal.
     pub(super) fn of(slice: &Slice, projections: &[f64]) -> Self {
         let reach = 4. * slice.deviation;
         let (start, end) = ((slice.mean - reach).min(-4.), (slice.mean + reach).max(4.));
-        let width = (end - start) / Self::BINS as f64;
-        let mut counts = vec![0; Self::BINS];
+        let (fewest, most) = Self::BINS;
+        let bins = (2 * projections.len().isqrt()).clamp(fewest, most);
+        let width = (end - start) / bins as f64;
+        let mut counts = vec![0; bins];
         for value in projections {
             // Saturates at both ends.
-            counts[(((value - start) / width) as usize).min(Self::BINS - 1)] += 1;
+            counts[(((value - start) / width) as usize).min(bins - 1)] += 1;
         }
         Self { start, width, counts }
     }

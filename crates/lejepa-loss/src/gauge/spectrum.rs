@@ -54,8 +54,6 @@ pub struct Deviations {
     pub largest: f64,
 }
 
-/// A direction is weak below this share of the expected variance.
-const WEAK: f64 = 0.1;
 /// A rank is measurable if a perfect sample has at least this share of the unit there, over the number
 /// of samples: smaller eigenvalues scatter by more than a factor of ten (`examples/calibrate.rs`).
 const MEASURABLE: f64 = 2.4;
@@ -63,6 +61,9 @@ const MEASURABLE: f64 = 2.4;
 const RANKME_EPSILON: f64 = 1e-7;
 
 impl Spectrum {
+    /// A direction is weak below this share of the expected variance.
+    pub const WEAK: f64 = 0.1;
+
     /// The spectrum of `(samples, dim)` embeddings.
     pub fn measure(embeddings: &Tensor, reference: Reference) -> Result<Self> {
         let features = Features::new(embeddings)?;
@@ -81,7 +82,7 @@ impl Spectrum {
         let rankme_expected = rankme(&shares);
         let expected: Vec<f64> = shares.iter().map(|share| share * unit).collect();
         // `<=`: where nothing varies, everything is weak.
-        let is_weak = |(variance, expected): &(&f64, &f64)| **variance <= WEAK * **expected;
+        let is_weak = |(variance, expected): &(&f64, &f64)| **variance <= Self::WEAK * **expected;
         let weak = variances.iter().zip(&expected).take(measurable).filter(is_weak).count();
         let smallest = variances[..measurable].last().copied().unwrap_or(0.);
         let condition = (smallest > 0.).then(|| variances[0] / smallest);

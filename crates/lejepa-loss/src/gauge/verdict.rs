@@ -62,25 +62,29 @@ impl Verdict {
     ) -> String {
         let Spectrum { weak, measurable, .. } = spectrum;
         let scale = features.mean_variance().sqrt();
+        let target = match reference {
+            Reference::Standard => "a standard normal",
+            Reference::Shape => "an isotropic Gaussian",
+        };
         match (self, reference) {
-            (Self::Healthy, Reference::Standard) => {
-                "the embeddings are as close to a standard normal as this many samples can be".into()
-            }
-            (Self::Healthy, Reference::Shape) => {
-                "the embeddings are as close to an isotropic Gaussian as this many samples can be".into()
-            }
+            (Self::Healthy, _) if sigreg.p_value < SIGNIFICANT => format!(
+                "the embeddings differ from {target} by more than chance, but too little to matter: \
+                 departure {:.3}",
+                sigreg.departure
+            ),
+            (Self::Healthy, _) => format!("the embeddings cannot be told from {target}"),
             _ if scale == 0. => "every sample has the same embedding".into(),
             (Self::WeakDirections { .. } | Self::Collapsed, _) => format!(
                 "{weak} of {measurable} measurable directions hold less than a tenth of the variance they should"
             ),
             (Self::OffTarget, Reference::Standard) => format!(
-                "every direction is in use, but the distribution is not the standard normal: {:.1} x floor, \
+                "every direction is in use, but the embeddings are not {target}: {:.1} x floor, \
                  standard deviation {scale:.3}, offset {:.3}",
                 sigreg.ratio,
                 features.offset()
             ),
             (Self::OffTarget, Reference::Shape) => format!(
-                "every direction is in use, but the distribution is not an isotropic Gaussian: {:.1} x floor",
+                "every direction is in use, but the embeddings are not {target}: {:.1} x floor",
                 sigreg.ratio
             ),
         }
