@@ -15,8 +15,8 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 const T_MAX: f64 = 5.;
 const KNOTS: usize = 17;
-/// Projected values and directions' entries per design: about five seconds.
-const BUDGET: usize = 100_000_000;
+/// Projected values and directions' entries per design: about ten seconds.
+const BUDGET: usize = 200_000_000;
 
 fn main() -> Result<()> {
     let mut generator = ChaCha8Rng::seed_from_u64(0);
@@ -34,7 +34,8 @@ fn levels(reference: Reference, generator: &mut ChaCha8Rng) -> Result<()> {
     for samples in [16, 64, 256, 1024] {
         for (slices, dim) in [(1, 1), (64, 2), (256, 8), (256, 64), (64, 512), (1024, 64), (1, 64)] {
             let draws = BUDGET / (samples * slices).max(dim * slices).max(samples * dim);
-            if draws < 1000 {
+            // The levels of fewer draws would be noise.
+            if draws < 3000 {
                 continue;
             }
             let null = Null::new(T_MAX, KNOTS, Design { samples, dim, slices, reference })?;

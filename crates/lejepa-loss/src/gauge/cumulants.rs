@@ -77,7 +77,8 @@ impl Cumulants {
     }
 }
 
-/// O(1/N) of the variance of the shape reference, from simulations (`examples/calibrate.rs`).
+/// O(1/N) of the variance of the shape reference, from simulations (`examples/calibrate.rs`): right for
+/// many dimensions, rather too large for few.
 const SHAPE_CORRECTION: f64 = 1.;
 
 /// `S_1`, `S_2`, `S_3` of the real and of the imaginary part.

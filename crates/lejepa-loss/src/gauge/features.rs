@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Device, Tensor};
 
+use super::Reference;
 use crate::{Error, Result};
 
 /// Checked embeddings, with the moments of every dimension.
@@ -97,16 +98,20 @@ impl Features {
         (self.means.iter().map(|mean| mean * mean).sum::<f64>() / self.dim as f64).sqrt()
     }
 
-    /// The embeddings centred and divided by their overall root mean square; zeros if they do not vary.
-    pub(super) fn standardised(&self) -> Result<Tensor> {
-        let degrees = (self.samples - 1) as f64 / self.samples as f64;
-        let scale = (self.mean_variance() * degrees).sqrt();
-        if scale == 0. {
-            return Ok(self.tensor.zeros_like()?);
-        }
+    /// The embeddings in the coordinates of a reference: for the shape, centred and divided by their
+    /// overall root mean square, or zeros if they do not vary.
+    pub(super) fn compared_with(&self, reference: Reference) -> Result<Tensor> {
+        let biased = (self.samples - 1) as f64 / self.samples as f64;
+        let scale = (self.mean_variance() * biased).sqrt();
         let row = |values: &[f64]| {
             Tensor::from_slice(values, (1, values.len()), &Device::Cpu)?.to_dtype(self.tensor.dtype())
         };
-        Ok(self.tensor.broadcast_sub(&row(&self.means)?)?.broadcast_div(&row(&[scale])?)?)
+        Ok(match reference {
+            Reference::Standard => self.tensor.clone(),
+            Reference::Shape if scale == 0. => self.tensor.zeros_like()?,
+            Reference::Shape => {
+                self.tensor.broadcast_sub(&row(&self.means)?)?.broadcast_div(&row(&[scale])?)?
+            }
+        })
     }
 }

@@ -25,8 +25,6 @@ mod slices;
 mod spectrum;
 mod verdict;
 
-use std::sync::Arc;
-
 use candle_core::{DType, Device, Tensor, WithDType};
 
 use features::Features;
@@ -34,6 +32,7 @@ pub use null::{Design, Null};
 use quadrature::Quadrature;
 pub use reading::{Quantiles, Reading, Reference, SigregReading};
 pub use slices::{Histogram, Slice};
+use slices::{Slices, largest};
 use spectrum::Principal;
 pub use spectrum::{Deviations, Spectrum};
 pub use verdict::Verdict;
@@ -77,8 +76,8 @@ impl Gauge {
         self.measure(&Tensor::from_slice(values, (samples, dim), &Device::Cpu)?)
     }
 
-    /// Measures embeddings. Nothing that is larger than they are is held in memory, apart from their
-    /// covariance.
+    /// Measures embeddings. Beside them there is at most one copy in memory, their covariance and a
+    /// block of projections.
     ///
     /// # Shapes
     /// - `embeddings`: `(samples, dim)`, at least 16 samples, all numbers finite
@@ -87,58 +86,50 @@ impl Gauge {
             let expected = "between 1 and 65536";
             return Err(Error::Setting { field: "slices", expected, got: self.slices.to_string() });
         }
-        let statistic = Arc::new(EppsPulley::new(self.t_max, self.knots)?);
+        let statistic = EppsPulley::new(self.t_max, self.knots)?;
         let features = Features::new(embeddings)?;
         let principal = Principal::of(&features)?;
         let spectrum = Spectrum::of(&features, &principal, self.reference);
-        let compared = match self.reference {
-            Reference::Standard => features.tensor.clone(),
-            Reference::Shape => features.standardised()?,
-        };
-
+        let slices = Slices::new(features.compared_with(self.reference)?, statistic);
         let directions = gaussian_directions(features.dim, self.slices, self.seed, &Device::Cpu)?;
-        let per_slice = slices::statistics(&statistic, &compared, &directions)?;
-        let sigreg = self.sigreg(&features, per_slice)?;
+        let sigreg = self.sigreg(&features, slices.statistics(&directions)?)?;
         let verdict = Verdict::of(&spectrum, &sigreg);
+
         let null = Some(&sigreg.slice_null);
-
-        let slice = |index: usize, direction: &[f64], null: Option<&Null>| -> Result<_> {
-            let projections = slices::project(&compared, direction)?;
-            Ok((Slice::of(index, &*statistic, &projections, null), projections))
+        let random = |index: usize| -> Result<Vec<f64>> {
+            Ok(directions.narrow(1, index, 1)?.flatten_all()?.to_dtype(DType::F64)?.to_vec1()?)
         };
-        let random = |index: usize| -> Result<_> {
-            let column = directions.narrow(1, index, 1)?.flatten_all()?.to_dtype(DType::F64)?;
-            slice(index, &column.to_vec1()?, null)
+        let axis = |index: usize| -> Vec<f64> {
+            (0..features.dim).map(|other| if other == index { 1. } else { 0. }).collect()
         };
-        let (worst, projections) = random(slices::largest(&sigreg.per_slice, 1)[0])?;
-        let ranks = slices::largest(&spectrum.log_ratios(), WORST).into_iter();
-        let dimensions = slices::dimension_statistics(&statistic, &compared)?;
-        let axis = |index: usize| {
-            (0..features.dim).map(|other| f64::from(u8::from(other == index))).collect::<Vec<_>>()
-        };
-
+        let worst = largest(&sigreg.per_slice, WORST);
+        let worst_slices: Vec<Slice> = worst
+            .iter()
+            .map(|&index| slices.describe(index, &random(index)?, null))
+            .collect::<Result<_>>()?;
+        let worst_slice_histogram = Histogram::of(&worst_slices[0], &slices.project(&random(worst[0])?)?);
+        let worst_principal_directions = largest(&spectrum.log_ratios(), WORST)
+            .into_iter()
+            .map(|rank| slices.describe(rank, &principal.direction(rank), None))
+            .collect::<Result<_>>()?;
+        let worst_dimensions = largest(&slices.dimension_statistics()?, WORST)
+            .into_iter()
+            .map(|index| slices.describe(index, &axis(index), null))
+            .collect::<Result<_>>()?;
         Ok(Reading {
-            explanation: verdict.explanation(&features, &spectrum, &sigreg, self.reference),
             verdict,
+            explanation: verdict.explanation(&features, &spectrum, &sigreg, self.reference),
             reference: self.reference,
             samples: features.samples,
             dim: features.dim,
             scale: features.mean_variance().sqrt(),
             offset: features.offset(),
-            worst_slices: slices::largest(&sigreg.per_slice, WORST)
-                .into_iter()
-                .map(|index| Ok(random(index)?.0))
-                .collect::<Result<_>>()?,
-            worst_principal_directions: ranks
-                .map(|rank| Ok(slice(rank, &principal.direction(rank), None)?.0))
-                .collect::<Result<_>>()?,
-            worst_dimensions: slices::largest(&dimensions, WORST)
-                .into_iter()
-                .map(|index| Ok(slice(index, &axis(index), null)?.0))
-                .collect::<Result<_>>()?,
-            worst_slice_histogram: Histogram::of(&worst, &projections),
             sigreg,
             spectrum,
+            worst_slices,
+            worst_principal_directions,
+            worst_dimensions,
+            worst_slice_histogram,
         })
     }
 

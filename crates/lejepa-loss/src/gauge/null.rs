@@ -1,7 +1,10 @@
 //! What a perfect Gaussian sample would score: the null distribution of the statistic.
 //!
 //! Its first three cumulants are known (see `cumulants.rs`); a gamma law that is shifted and scaled
-//! to them (Pearson's type III) has its quantiles and tails.
+//! to them (Pearson's type III) has its quantiles and its upper tail. In simulations
+//! (`examples/calibrate.rs`: 16 to 1024 samples, 1 to 1024 slices, 1 to 512 dimensions) the true level
+//! of the 95 % quantile lies between 94.5 and 95.9 %, that of the 99 % quantile between 98.7 and 99.2 %
+//! and that of the 99.9 % quantile between 99.8 and 99.95 %. The lower tail is only sketched.
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Gamma, Normal};
@@ -81,8 +84,6 @@ impl Null {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use candle_core::{Device, Tensor};
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
@@ -90,7 +91,7 @@ mod tests {
 
     use super::*;
     use crate::gauge::features::Features;
-    use crate::gauge::slices::statistics;
+    use crate::gauge::slices::Slices;
     use crate::{EppsPulley, gaussian_directions};
 
     fn null(samples: usize, dim: usize, slices: usize, reference: Reference) -> Null {
@@ -120,7 +121,7 @@ mod tests {
     #[test]
     fn simulated_samples_have_this_mean_and_deviation() {
         const DRAWS: usize = 3000;
-        let statistic = Arc::new(EppsPulley::new(5., 17).unwrap());
+        let statistic = EppsPulley::new(5., 17).unwrap();
         let mut generator = ChaCha8Rng::seed_from_u64(0);
         for (reference, samples, dim, slices) in
             [(Reference::Standard, 16, 3, 6), (Reference::Standard, 24, 1, 1), (Reference::Shape, 32, 3, 6)]
@@ -129,12 +130,10 @@ mod tests {
                 .map(|draw| {
                     let values: Vec<f64> =
                         (0..samples * dim).map(|_| StandardNormal.sample(&mut generator)).collect();
-                    let mut embeddings = Tensor::from_vec(values, (samples, dim), &Device::Cpu).unwrap();
-                    if reference == Reference::Shape {
-                        embeddings = Features::new(&embeddings).unwrap().standardised().unwrap();
-                    }
+                    let embeddings = Tensor::from_vec(values, (samples, dim), &Device::Cpu).unwrap();
+                    let compared = Features::new(&embeddings).unwrap().compared_with(reference).unwrap();
                     let directions = gaussian_directions(dim, slices, draw as u64, &Device::Cpu).unwrap();
-                    let values = statistics(&statistic, &embeddings, &directions).unwrap();
+                    let values = Slices::new(compared, statistic.clone()).statistics(&directions).unwrap();
                     values.iter().sum::<f64>() / slices as f64
                 })
                 .collect();

@@ -42,44 +42,74 @@ pub struct Histogram {
 /// Projected values that are held at a time.
 const BLOCK: usize = 1 << 23;
 
-/// The statistic along every column of `(dim, slices)` directions.
-pub(super) fn statistics(
-    statistic: &Arc<EppsPulley>,
-    embeddings: &Tensor,
-    directions: &Tensor,
-) -> Result<Vec<f64>> {
-    in_blocks(embeddings.dim(0)?, directions.dim(1)?, |first, length| {
-        statistic.clone().along(embeddings, &directions.narrow(1, first, length)?)
-    })
+/// Embeddings in the coordinates of a reference, to be sliced.
+#[derive(Debug)]
+pub(super) struct Slices {
+    embeddings: Tensor,
+    statistic: Arc<EppsPulley>,
 }
 
-/// The statistic of every dimension.
-pub(super) fn dimension_statistics(statistic: &Arc<EppsPulley>, embeddings: &Tensor) -> Result<Vec<f64>> {
-    let (samples, dim) = embeddings.dims2()?;
-    in_blocks(samples, dim, |first, length| {
-        statistic.clone().per_slice(&embeddings.narrow(1, first, length)?.t()?)
-    })
-}
-
-fn in_blocks(
-    samples: usize,
-    count: usize,
-    per_slice: impl Fn(usize, usize) -> Result<Tensor>,
-) -> Result<Vec<f64>> {
-    let length = (BLOCK / samples).max(1);
-    let mut statistics = Vec::with_capacity(count);
-    for first in (0..count).step_by(length) {
-        let block = per_slice(first, length.min(count - first))?;
-        statistics.extend(block.to_dtype(DType::F64)?.to_vec1::<f64>()?);
+impl Slices {
+    pub(super) fn new(embeddings: Tensor, statistic: EppsPulley) -> Self {
+        Self { embeddings, statistic: Arc::new(statistic) }
     }
-    Ok(statistics)
-}
 
-/// The projections of all samples onto one direction.
-pub(super) fn project(embeddings: &Tensor, direction: &[f64]) -> Result<Vec<f64>> {
-    let direction =
-        Tensor::from_slice(direction, (direction.len(), 1), &Device::Cpu)?.to_dtype(embeddings.dtype())?;
-    Ok(embeddings.matmul(&direction)?.flatten_all()?.to_dtype(DType::F64)?.to_vec1()?)
+    /// The statistic along every column of `(dim, slices)` directions.
+    pub(super) fn statistics(&self, directions: &Tensor) -> Result<Vec<f64>> {
+        self.in_blocks(directions.dim(1)?, |first, length| {
+            self.statistic.clone().along(&self.embeddings, &directions.narrow(1, first, length)?)
+        })
+    }
+
+    /// The statistic of every dimension.
+    pub(super) fn dimension_statistics(&self) -> Result<Vec<f64>> {
+        self.in_blocks(self.embeddings.dim(1)?, |first, length| {
+            self.statistic.clone().per_slice(&self.embeddings.narrow(1, first, length)?.t()?)
+        })
+    }
+
+    fn in_blocks(
+        &self,
+        count: usize,
+        per_slice: impl Fn(usize, usize) -> Result<Tensor>,
+    ) -> Result<Vec<f64>> {
+        let length = (BLOCK / self.embeddings.dim(0)?).max(1);
+        let mut statistics = Vec::with_capacity(count);
+        for first in (0..count).step_by(length) {
+            let block = per_slice(first, length.min(count - first))?;
+            statistics.extend(block.to_dtype(DType::F64)?.to_vec1::<f64>()?);
+        }
+        Ok(statistics)
+    }
+
+    /// The projections of all samples onto one direction.
+    pub(super) fn project(&self, direction: &[f64]) -> Result<Vec<f64>> {
+        let direction = Tensor::from_slice(direction, (direction.len(), 1), &Device::Cpu)?
+            .to_dtype(self.embeddings.dtype())?;
+        Ok(self.embeddings.matmul(&direction)?.flatten_all()?.to_dtype(DType::F64)?.to_vec1()?)
+    }
+
+    /// One direction in numbers, with a p-value if there is a null distribution.
+    pub(super) fn describe(&self, index: usize, direction: &[f64], null: Option<&Null>) -> Result<Slice> {
+        let projections = self.project(direction)?;
+        let statistic = self.statistic.value(&projections);
+        let count = projections.len() as f64;
+        let mean = projections.iter().sum::<f64>() / count;
+        let moment =
+            |power: i32| projections.iter().map(|value| (value - mean).powi(power)).sum::<f64>() / count;
+        let deviation = moment(2).sqrt();
+        let varies = deviation > mean.abs() * f64::EPSILON * count;
+        let standardised = |power: i32| if varies { moment(power) / deviation.powi(power) } else { 0. };
+        Ok(Slice {
+            index,
+            statistic,
+            p_value: null.map(|null| null.p_value(statistic)),
+            mean,
+            deviation,
+            skewness: standardised(3),
+            kurtosis: standardised(4),
+        })
+    }
 }
 
 /// The indices of the `count` largest values, the largest first.
@@ -88,30 +118,6 @@ pub(super) fn largest(values: &[f64], count: usize) -> Vec<usize> {
     order.sort_by(|left, right| values[*right].total_cmp(&values[*left]));
     order.truncate(count);
     order
-}
-
-impl Slice {
-    /// Describes projections, with a p-value if there is a null distribution.
-    pub(super) fn of(index: usize, statistic: &EppsPulley, projections: &[f64], null: Option<&Null>) -> Self {
-        let statistic = statistic.value(projections);
-        let count = projections.len() as f64;
-        let mean = projections.iter().sum::<f64>() / count;
-        let moment =
-            |power: i32| projections.iter().map(|value| (value - mean).powi(power)).sum::<f64>() / count;
-        let variance = moment(2);
-        let deviation = variance.sqrt();
-        let varies = deviation > mean.abs() * f64::EPSILON * count;
-        let standardised = |power: i32| if varies { moment(power) / deviation.powi(power) } else { 0. };
-        Self {
-            index,
-            statistic,
-            p_value: null.map(|null| null.p_value(statistic)),
-            mean,
-            deviation,
-            skewness: standardised(3),
-            kurtosis: standardised(4),
-        }
-    }
 }
 
 impl Histogram {

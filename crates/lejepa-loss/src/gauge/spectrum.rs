@@ -2,7 +2,9 @@
 //!
 //! A principal direction is weak when the variance along it is below a tenth of what an isotropic
 //! Gaussian sample of the same size has at that rank (Marchenko-Pastur). Ranks at which such a sample
-//! itself has next to no variance say nothing and are not counted.
+//! itself has next to no variance say nothing and are not counted. In simulations
+//! (`examples/calibrate.rs`) a perfect sample of 16 or more has a weak direction in less than 0.05 % of
+//! all draws, whatever the number of dimensions.
 //!
 //! ```text
 //! RankMe = exp(-sum p ln p),   p = sigma / sum sigma + 1e-7

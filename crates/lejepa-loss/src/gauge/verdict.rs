@@ -60,7 +60,7 @@ impl Verdict {
         sigreg: &SigregReading,
         reference: Reference,
     ) -> String {
-        let Spectrum { weak, measurable, .. } = spectrum;
+        let Spectrum { weak, measurable, rankme, rankme_expected, .. } = spectrum;
         let scale = features.mean_variance().sqrt();
         let target = match reference {
             Reference::Standard => "a standard normal",
@@ -75,7 +75,8 @@ impl Verdict {
             (Self::Healthy, _) => format!("the embeddings cannot be told from {target}"),
             _ if scale == 0. => "every sample has the same embedding".into(),
             (Self::WeakDirections { .. } | Self::Collapsed, _) => format!(
-                "{weak} of {measurable} measurable directions hold less than a tenth of the variance they should"
+                "{weak} of {measurable} measurable directions hold less than a tenth of the variance they \
+                 should; effective rank {rankme:.1} of {rankme_expected:.1}"
             ),
             (Self::OffTarget, Reference::Standard) => format!(
                 "every direction is in use, but the embeddings are not {target}: {:.1} x floor, \
