@@ -15,8 +15,8 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 const T_MAX: f64 = 5.;
 const KNOTS: usize = 17;
-/// Projected values and directions' entries per design: about ten seconds.
-const BUDGET: usize = 200_000_000;
+/// Projected values and directions' entries per design: about five seconds.
+const BUDGET: usize = 100_000_000;
 
 fn main() -> Result<()> {
     let mut generator = ChaCha8Rng::seed_from_u64(0);
@@ -81,7 +81,7 @@ fn false_alarms(generator: &mut ChaCha8Rng) -> Result<()> {
         (128, &[64, 128, 192]),
     ] {
         for &dim in dims {
-            let draws = (40_000_000 / (samples * dim * dim.min(samples))).clamp(300, 60_000);
+            let draws = (150_000_000 / (samples * dim * dim.min(samples))).clamp(300, 60_000);
             let (mut alarms, mut measurable) = ([0; 2], 0);
             for _draw in 0..draws {
                 let features = tensor(&gaussian(samples, dim, generator))?;

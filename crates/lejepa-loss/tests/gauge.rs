@@ -197,6 +197,22 @@ fn what_cannot_be_measured_is_named() {
     assert!(Gauge { knots: 16, ..gauge(Reference::Shape) }.measure(&gaussian(20, 3, 0)).is_err());
 }
 
+#[test]
+fn any_sensible_quadrature_finds_a_gaussian_healthy() {
+    let embeddings = gaussian(20, 3, 0);
+    for reference in BOTH {
+        for knots in [3, 9] {
+            for t_max in [0.5, 1., 3., 20.] {
+                let reading = Gauge { t_max, knots, ..gauge(reference) }.measure(&embeddings).unwrap();
+                assert_eq!(reading.verdict, Verdict::Healthy, "{t_max} {knots}: {reading:?}");
+            }
+            for t_max in [1e-9, 21., f64::MAX, f64::NAN] {
+                assert!(Gauge { t_max, knots, ..gauge(reference) }.measure(&embeddings).is_err());
+            }
+        }
+    }
+}
+
 /// The golden value is an f32.
 const RANKME_TOLERANCE: f64 = 2e-5;
 

@@ -28,9 +28,8 @@
 
 use faer::Mat;
 
-use super::Design;
-use super::Reference;
 use super::quadrature::Quadrature;
+use super::{Design, Reference};
 
 /// What decides the null distribution, up to its shape.
 #[derive(Debug, Clone, Copy)]

@@ -6,12 +6,13 @@
 //! same size has ([`Spectrum`]), and concludes ([`Verdict`]).
 //!
 //! ```
-//! use candle_core::{Device, Tensor};
+//! use candle_core::{DType, Device, Tensor};
 //! use lejepa_loss::gauge::{Gauge, Verdict};
 //!
-//! let embeddings = Tensor::randn(0f32, 1., (256, 8), &Device::Cpu)?;
+//! // 256 samples that all have the same embedding.
+//! let embeddings = Tensor::ones((256, 8), DType::F32, &Device::Cpu)?;
 //! let reading = Gauge::default().measure(&embeddings)?;
-//! assert_eq!(reading.verdict, Verdict::Healthy);
+//! assert_eq!(reading.verdict, Verdict::Collapsed);
 //! # Ok::<(), lejepa_loss::Error>(())
 //! ```
 
@@ -86,13 +87,14 @@ impl Gauge {
             let expected = "between 1 and 65536";
             return Err(Error::Setting { field: "slices", expected, got: self.slices.to_string() });
         }
+        let rule = Quadrature::new(self.t_max, self.knots)?;
         let statistic = EppsPulley::new(self.t_max, self.knots)?;
         let features = Features::new(embeddings)?;
         let principal = Principal::of(&features)?;
         let spectrum = Spectrum::of(&features, &principal, self.reference);
         let slices = Slices::new(features.compared_with(self.reference)?, statistic);
         let directions = gaussian_directions(features.dim, self.slices, self.seed, &Device::Cpu)?;
-        let sigreg = self.sigreg(&features, slices.statistics(&directions)?)?;
+        let sigreg = self.sigreg(&rule, &features, slices.statistics(&directions)?);
         let verdict = Verdict::of(&spectrum, &sigreg);
 
         let null = Some(&sigreg.slice_null);
@@ -134,18 +136,17 @@ impl Gauge {
     }
 
     /// The statistic of all slices against its null distribution.
-    fn sigreg(&self, features: &Features, per_slice: Vec<f64>) -> Result<SigregReading> {
-        let rule = Quadrature::new(self.t_max, self.knots)?;
+    fn sigreg(&self, rule: &Quadrature, features: &Features, per_slice: Vec<f64>) -> SigregReading {
         let Self { reference, slices, seed, t_max, knots } = *self;
         let design = Design { samples: features.samples, dim: features.dim, slices, reference };
-        let null = Null::of(&rule, design);
-        let slice_null = Null::of(&rule, Design { slices: 1, ..design });
+        let null = Null::of(rule, design);
+        let slice_null = Null::of(rule, Design { slices: 1, ..design });
         let mean = per_slice.iter().sum::<f64>() / slices as f64;
         let collapse = features.samples as f64 * rule.point_mass();
         let worst = per_slice.iter().copied().fold(0., f64::max);
         // In one dimension there is but one slice, whatever its sign.
         let independent = if features.dim == 1 { 1 } else { slices };
-        Ok(SigregReading {
+        SigregReading {
             slices,
             seed,
             t_max,
@@ -162,7 +163,7 @@ impl Gauge {
             null,
             slice_null,
             per_slice,
-        })
+        }
     }
 }
 

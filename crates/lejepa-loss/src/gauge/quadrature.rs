@@ -1,7 +1,6 @@
 //! The knots of the Epps-Pulley statistic, as the theory of its null distribution needs them.
 
-use crate::Result;
-use crate::statistic::EppsPulley;
+use crate::{EppsPulley, Error, Result};
 
 /// Positive knots; each stands for itself and its mirror image.
 #[derive(Debug, Clone)]
@@ -19,9 +18,14 @@ pub(super) struct Knot {
 }
 
 impl Quadrature {
-    /// The rule of [`EppsPulley::new`] with the same settings.
+    /// The rule of [`EppsPulley::new`] with the same settings, of which a reading takes fewer.
     pub(super) fn new(t_max: f64, knots: usize) -> Result<Self> {
         EppsPulley::new(t_max, knots)?;
+        // Where the rule sees next to nothing of a distribution, only rounding is left of the floor.
+        if !(0.5..=20.).contains(&t_max) {
+            let expected = "between 0.5 and 20 for a reading";
+            return Err(Error::Setting { field: "t_max", expected, got: t_max.to_string() });
+        }
         let positive = knots / 2;
         let step = t_max / positive as f64;
         let knots = (1..=positive).map(|index| {

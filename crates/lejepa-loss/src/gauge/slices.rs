@@ -11,7 +11,8 @@ use crate::{EppsPulley, Result, Statistic};
 /// Embeddings along one direction, in the coordinates of the reference.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Slice {
-    /// Number of the random slice, rank of the principal direction, or index of the dimension.
+    /// Number of the random slice, rank of the principal direction, or index of the dimension,
+    /// from 0.
     pub index: usize,
     /// Epps-Pulley.
     pub statistic: f64,

@@ -17,7 +17,7 @@ pub enum Verdict {
         /// How many of the measurable ones.
         count: usize,
     },
-    /// At least half of the measurable directions hold next to no variance.
+    /// At least half of the measurable directions hold next to no variance, or all samples are the same.
     Collapsed,
     /// Every direction is in use, but the distribution is another one.
     OffTarget,

@@ -27,6 +27,9 @@ fn measurements(reading: &Reading) -> Vec<Vec<String>> {
     let Reading { sigreg, spectrum, .. } = reading;
     let row = |name: &str, values: [String; 3]| [&[name.into()], &values[..]].concat();
     let none = || "-".to_string();
+    let worst = reading.worst_slices.first().map(|slice| slice.statistic);
+    // As if slices were independent: rather too large.
+    let worst_below = sigreg.slice_null.quantile(0.99f64.powf(1. / sigreg.slices as f64));
     let collapse = (sigreg.null.deviation / sigreg.departure_deviation).max(f64::MIN_POSITIVE);
     let departure = |statistic: f64| decimals((statistic - sigreg.floor) / collapse, 4);
     let unit = || match reading.reference {
@@ -41,6 +44,7 @@ fn measurements(reading: &Reading) -> Vec<Vec<String>> {
             "SIGReg over its floor",
             [decimals(sigreg.ratio, 2), decimals(1., 2), decimals(sigreg.quantiles.q99 / sigreg.floor, 2)],
         ),
+        row("SIGReg of the worst slice", [worst.map_or_else(none, number), none(), number(worst_below)]),
         row(
             "departure, 1 if collapsed",
             [decimals(sigreg.departure, 4), "0".into(), departure(sigreg.quantiles.q99)],
