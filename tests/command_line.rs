@@ -37,6 +37,7 @@ fn help_is_as_written_down() {
         ("train", &["train", "--help"]),
         ("export", &["export", "--help"]),
         ("eval", &["eval", "--help"]),
+        ("gauge", &["gauge", "--help"]),
         ("data", &["data", "--help"]),
         ("data-inspect", &["data", "inspect", "--help"]),
         ("data-verify", &["data", "verify", "--help"]),

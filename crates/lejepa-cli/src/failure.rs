@@ -43,6 +43,7 @@ fn is_usage(error: &anyhow::Error) -> bool {
         cause.downcast_ref().is_some_and(is_data_usage)
             || cause.downcast_ref().is_some_and(is_train_usage)
             || cause.downcast_ref().is_some_and(is_embed_usage)
+            || cause.downcast_ref().is_some_and(is_loss_usage)
             || cause.downcast_ref().is_some_and(|error| {
                 matches!(error, EvalError::UnknownSuite { .. } | EvalError::Suite { .. })
                     || matches!(error, EvalError::Data(error) if is_data_usage(error))
@@ -58,12 +59,16 @@ fn is_embed_usage(error: &EmbedError) -> bool {
     matches!(error, EmbedError::NotFound { .. })
 }
 
+fn is_loss_usage(error: &LossError) -> bool {
+    matches!(error, LossError::Setting { .. })
+}
+
 fn is_train_usage(error: &TrainError) -> bool {
     match error {
         TrainError::Config { .. } | TrainError::Setting { .. } | TrainError::OtherRun { .. } => true,
         TrainError::Data(error) => is_data_usage(error),
         TrainError::Model(error) => matches!(error, ModelError::Setting { .. }),
-        TrainError::Loss(error) => matches!(error, LossError::Setting { .. }),
+        TrainError::Loss(error) => is_loss_usage(error),
         _ => false,
     }
 }
@@ -85,6 +90,9 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
                 Some("remove this file to go on from the one before it")
             }
             (_, _, Some(DataError::Setting { field: "data.path", .. })) => Some("lejepa train --data PATH"),
+            (_, _, Some(DataError::Setting { field: "tensor", got, .. })) if got == "nothing" => {
+                Some("lejepa gauge FEATURES --tensor NAME")
+            }
             (_, _, Some(DataError::TooManyBroken { .. })) => Some(
                 "`lejepa data verify PATH` lists all of them, --set data.broken_limit=SHARE tolerates more",
             ),

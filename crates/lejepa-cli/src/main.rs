@@ -32,6 +32,7 @@ enum Command {
     Train(commands::train::Arguments),
     Export(commands::export::Arguments),
     Eval(commands::eval::Arguments),
+    Gauge(commands::gauge::Arguments),
     #[command(subcommand)]
     Data(commands::data::Command),
     Doctor(commands::doctor::Arguments),
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Command::Train(arguments) => commands::train::run(arguments),
         Command::Export(arguments) => commands::export::run(arguments),
         Command::Eval(arguments) => commands::eval::run(arguments),
+        Command::Gauge(arguments) => commands::gauge::run(arguments),
         Command::Data(command) => commands::data::run(command),
         Command::Doctor(arguments) => commands::doctor::run(arguments),
     };

@@ -40,8 +40,8 @@ pub use atomic_file::write_atomically;
 pub use batch::{Batch, BatchConfig, BatchSource, BatchStream, BrokenImage, Part, Sampler, ViewBatch};
 #[cfg(feature = "datasets")]
 pub use dataset::{
-    Cached, DataConfig, Dataset, Format, MixtureConfig, ReadOptions, SourceConfig, Split, Stored,
-    TrainingData, open, open_source,
+    Cached, DataConfig, Dataset, Format, Matrix, MatrixValues, MixtureConfig, ReadOptions, SourceConfig,
+    Split, Stored, TrainingData, open, open_source, read_matrix,
 };
 pub use encoder_card::{CARD_FORMAT, CARD_KEY, EMBEDDING_OUTPUT, EncoderCard, PIXELS_INPUT};
 pub use error::{Error, Result};

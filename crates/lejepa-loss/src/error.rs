@@ -64,6 +64,19 @@ pub enum Error {
         /// How many there are.
         got: usize,
     },
+    /// An embedding has a value that is not finite, or so large that its square would not be.
+    #[error("row {row}, column {column} of the embeddings must be a number up to 1e30, got: {value}")]
+    Value {
+        /// The sample.
+        row: usize,
+        /// The dimension.
+        column: usize,
+        /// What is there.
+        value: f64,
+    },
+    /// The covariance of embeddings could not be decomposed.
+    #[error("the eigenvalues of the covariance did not converge")]
+    Eigenvalues,
     /// Candle refused an operation.
     #[error("tensor operation failed")]
     Tensor(#[from] candle_core::Error),

@@ -25,8 +25,8 @@
 //! - [`LossConfig`] builds the whole loss, [`Sigreg`] is the regulariser alone, for any training code.
 //! - [`EppsPulley`] and the other [`Statistic`]s score a slice; implement the trait to add one.
 //! - [`Convention`] converts lambda from and to other implementations.
-//! - [`Gauge`] reads the health of finished embeddings, calibrated for any size; [`multivariate`] has
-//!   the classical tests of whole embeddings.
+//! - [`gauge`] reads the health of finished embeddings, calibrated for any size; [`multivariate`] has the
+//!   classical tests of whole embeddings.
 //!
 //! On the CPU, f32 and half precision run a fused operation with an analytic gradient that keeps nothing
 //! per knot or projected sample; other devices run the same mathematics in tensor operations.
@@ -57,6 +57,7 @@
 mod convention;
 mod directions;
 mod error;
+pub mod gauge;
 mod lejepa;
 pub mod multivariate;
 mod normal;

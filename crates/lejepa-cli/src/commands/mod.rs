@@ -4,4 +4,5 @@ pub(crate) mod data;
 pub(crate) mod doctor;
 pub(crate) mod eval;
 pub(crate) mod export;
+pub(crate) mod gauge;
 pub(crate) mod train;

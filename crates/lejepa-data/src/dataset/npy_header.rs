@@ -31,6 +31,13 @@ pub(super) struct Integer {
     big_endian: bool,
 }
 
+/// A type of floating-point numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Float {
+    pub(super) size: usize,
+    pub(super) big_endian: bool,
+}
+
 impl NpyHeader {
     /// Reads the beginning of a file; the error says what is wrong with it.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
@@ -71,6 +78,12 @@ impl NpyHeader {
             _ => return None,
         };
         matches!(size, 1 | 2 | 4 | 8).then_some(Integer { size, signed, big_endian: order == '>' })
+    }
+
+    /// The type of the values, if it is one of floating-point numbers of 16, 32 or 64 bits.
+    pub(super) fn float(&self) -> Option<Float> {
+        let (order, kind, size) = self.type_parts()?;
+        (kind == 'f' && matches!(size, 2 | 4 | 8)).then_some(Float { size, big_endian: order == '>' })
     }
 
     /// The type of the values in words.

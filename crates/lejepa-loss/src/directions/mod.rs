@@ -50,8 +50,16 @@ impl Directions {
     }
 }
 
-fn gaussian(dim: usize, slices: usize, step: u64) -> Vec<f64> {
+/// The random numbers of a step, on a stream of their own: samples that somebody draws with the same
+/// seed must not be the directions.
+fn generator(step: u64) -> ChaCha8Rng {
     let mut generator = ChaCha8Rng::seed_from_u64(step);
+    generator.set_stream(u64::from_be_bytes(*b"slices.."));
+    generator
+}
+
+fn gaussian(dim: usize, slices: usize, step: u64) -> Vec<f64> {
+    let mut generator = generator(step);
     (0..dim * slices).map(|_| StandardNormal.sample(&mut generator)).collect()
 }
 
@@ -81,6 +89,16 @@ mod tests {
             let norms: Vec<f32> = directions.sqr().unwrap().sum(0).unwrap().to_vec1().unwrap();
             assert!(norms.iter().all(|norm| (norm - 1.).abs() < 1e-6), "{norms:?}");
         }
+    }
+
+    #[test]
+    fn samples_of_the_same_seed_are_not_the_directions() {
+        let directions = draw(Directions::Gaussian, 9);
+        let mut generator = ChaCha8Rng::seed_from_u64(9);
+        let sample: Vec<f32> = (0..16).map(|_| StandardNormal.sample(&mut generator)).collect();
+        let length = sample.iter().map(|value| value * value).sum::<f32>().sqrt();
+        let cosine: f32 = directions.iter().zip(&sample).map(|(row, value)| row[0] * value / length).sum();
+        assert!(cosine.abs() < 0.9, "{cosine}");
     }
 
     /// Mean and second moments of uniform directions are 0 and 1 / dim; a Sobol sequence is nearer to them.

@@ -2,8 +2,7 @@
 
 use std::sync::OnceLock;
 
-use rand::{RngCore, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::RngCore;
 use sobol::Sobol;
 use sobol::params::JoeKuoD6;
 
@@ -31,7 +30,7 @@ pub(super) fn normal_points(dim: usize, points: usize, step: u64) -> Result<Vec<
     } else {
         ALL.get_or_init(JoeKuoD6::extended)
     };
-    let mut generator = ChaCha8Rng::seed_from_u64(step);
+    let mut generator = super::generator(step);
     let seeds: Vec<u32> = (0..dim).map(|_| generator.next_u32()).collect();
     let sequence = Sobol::<u32>::new(dim, numbers).take(points);
     let scrambled = sequence.flat_map(|point| {

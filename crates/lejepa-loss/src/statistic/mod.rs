@@ -26,6 +26,7 @@ pub use anderson_darling::AndersonDarling;
 pub use config::StatisticConfig;
 pub use cramer_von_mises::CramerVonMises;
 pub use epps_pulley::EppsPulley;
+pub(crate) use epps_pulley::Knot;
 pub use jarque_bera::{ExtendedJarqueBera, JarqueBera};
 pub use moments::Moments;
 pub use shapiro_wilk::{Covariance, OrderStatistics, ShapiroWilk};

@@ -29,13 +29,13 @@ pub struct EppsPulley {
 }
 
 /// A positive quadrature point, standing for itself and its mirror image.
-#[derive(Debug, Clone)]
-struct Knot {
-    t: f64,
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Knot {
+    pub(crate) t: f64,
     /// `exp(-t^2/2)`: the characteristic function of the standard normal.
-    target: f64,
+    pub(crate) target: f64,
     /// Trapezoid weight of both mirror images times the Gaussian window.
-    weight: f64,
+    pub(crate) weight: f64,
 }
 
 impl EppsPulley {
@@ -66,6 +66,11 @@ impl EppsPulley {
             })
             .collect();
         Ok(Self { knots })
+    }
+
+    /// The positive knots, which stand for themselves and their mirror images.
+    pub(crate) fn knots(&self) -> &[Knot] {
+        &self.knots
     }
 
     /// `ecf(t) - exp(-t^2/2)` at every knot.
