@@ -52,7 +52,7 @@ fn the_verdict_comes_first_and_the_plot_last() {
         ("healthy", "healthy\nthe embeddings cannot be told from an isotropic Gaussian\n"),
         (
             "weak",
-            "weak directions\n2 of 16 measurable directions hold less than a tenth of the variance they should; effective rank 13.",
+            "2 weak directions\n2 of 16 measurable directions hold less than a tenth of the variance they should; effective rank 13.",
         ),
         ("collapsed", "collapsed\nevery sample has the same embedding\n"),
     ] {

@@ -47,13 +47,14 @@ impl Verdict {
         }
     }
 
-    /// The verdict in two words.
-    pub fn title(&self) -> &'static str {
+    /// The verdict in a few words.
+    pub fn title(&self) -> String {
         match self {
-            Self::Healthy => "healthy",
-            Self::WeakDirections { .. } => "weak directions",
-            Self::Collapsed => "collapsed",
-            Self::OffTarget => "off target",
+            Self::Healthy => "healthy".into(),
+            Self::WeakDirections { count: 1 } => "1 weak direction".into(),
+            Self::WeakDirections { count } => format!("{count} weak directions"),
+            Self::Collapsed => "collapsed".into(),
+            Self::OffTarget => "off target".into(),
         }
     }
 
