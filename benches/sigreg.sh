@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SIGReg, forward and backward, beside PyTorch: benches/sigreg.sh [SECONDS]
 #
-# The paper's grid of samples, slices and knots (table "times") and the size of an ordinary training step. Both sides have
-# 2 threads and a process of their own per case; they run in turn, twice each, and the better run counts.
-# PyTorch lives in a throw-away environment in .lejepa/bench (a large download).
+# The size of an ordinary training step, the paper's grid of samples, slices and knots (table "times"), and two cases with
+# more dimensions, in which the projection weighs more. Both sides have 2 threads and a process of their own per case; they
+# run in turn, twice each, and the better run counts. PyTorch lives in a throw-away environment in .lejepa/bench (a large
+# download).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -25,11 +26,11 @@ best() { # of two JSON lines
 print(min(run["milliseconds"] for run in runs), min(run["megabytes"] for run in runs))'
 }
 
-printf '%7s %6s %6s %5s | %10s %9s | %10s %9s | %7s %7s\n' \
-    samples slices knots dim 'PyTorch ms' MB 'lejepa ms' MB faster memory
+printf '%7s %6s %6s %5s | %10s %8s | %9s %8s %9s | %7s %7s\n' \
+    samples slices knots dim 'PyTorch ms' MB 'lejepa ms' MB 'ns/value' faster memory
 while read -r samples slices knots dim; do
-    # Angles, cosines, sines, their gradients: about five tensors of samples x slices x knots.
-    gigabytes=$((samples * slices * knots * 4 * 5 / 1000000000))
+    # Angles, cosines, sines, their gradients: about six tensors of samples x slices x knots, and some air.
+    gigabytes=$((samples * slices * knots * 4 * 8 / 1000000000))
     : >$bench/ours
     : >$bench/peer
     for _ in 1 2; do
@@ -39,21 +40,27 @@ while read -r samples slices knots dim; do
         taskset -c 0,1 "$ours" "$samples" "$slices" "$knots" "$dim" "$seconds" >>$bench/ours
     done
     read -r ms mb < <(best <$bench/ours)
+    # Per projected value: what stays the same if time is linear in samples and slices.
+    ns=$(awk "BEGIN { print $ms * 1e6 / ($samples * $slices) }")
+    peer=$(printf '%10s %8s' '-' '-') ratios='does not fit'
     if [ -s $bench/peer ]; then
         read -r peer_ms peer_mb < <(best <$bench/peer)
-        awk "BEGIN { printf \"%7d %6d %6d %5d | %10.1f %9.0f | %10.2f %9.1f | %6.1fx %6.1fx\n\", $samples, $slices, $knots, $dim, $peer_ms, $peer_mb, $ms, $mb, $peer_ms / $ms, $peer_mb / $mb }"
-    else
-        awk "BEGIN { printf \"%7d %6d %6d %5d | %20s | %10.2f %9.1f |\n\", $samples, $slices, $knots, $dim, \"does not fit\", $ms, $mb }"
+        peer=$(printf '%10.1f %8.0f' "$peer_ms" "$peer_mb")
+        ratios=$(awk "BEGIN { printf \"%6.1fx %6.1fx\", $peer_ms / $ms, $peer_mb / $mb }")
     fi
+    printf '%7d %6d %6d %5d | %s | %9.2f %8.1f %9.2f | %s\n' \
+        "$samples" "$slices" "$knots" "$dim" "$peer" "$ms" "$mb" "$ns" "$ratios"
 done <<'CASES'
 2048 1024 17 64
+512 512 17 64
+512 512 65 64
+512 512 257 64
+2048 512 17 64
+8192 512 17 64
+8192 8192 17 64
+32768 512 17 64
+512 2048 17 64
+512 8192 17 64
 512 512 17 512
-512 512 65 512
-512 512 257 512
-2048 512 17 512
-8192 512 17 512
-8192 8192 17 512
-32768 512 17 512
-512 2048 17 512
-512 8192 17 512
+2048 1024 17 512
 CASES

@@ -2,10 +2,11 @@
 
 mod sobol;
 
-use candle_core::{DType, Device, Tensor};
+use candle_core::{Device, Tensor};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
@@ -39,32 +40,43 @@ impl Directions {
                 got,
             });
         }
-        let rows = match self {
+        let points = match self {
             Self::Gaussian => gaussian(dim, slices, step),
             Self::Sobol => sobol::normal_points(dim, slices, step)?,
             Self::Fixed => gaussian(dim, slices, 0),
         };
-        let rows = Tensor::from_vec(rows, (slices, dim), &Device::Cpu)?;
-        let unit = rows.broadcast_div(&rows.sqr()?.sum_keepdim(1)?.sqrt()?)?;
-        Ok(unit.to_dtype(DType::F32)?.t()?.to_device(device)?)
+        let mut unit = vec![0f32; points.len()];
+        unit.par_chunks_mut(dim).zip(points.par_chunks(dim)).for_each(|(unit, point)| {
+            let length = point.iter().map(|value| value * value).sum::<f64>().sqrt();
+            unit.iter_mut().zip(point).for_each(|(unit, value)| *unit = (value / length) as f32);
+        });
+        Ok(Tensor::from_vec(unit, (slices, dim), &Device::Cpu)?.t()?.to_device(device)?)
     }
 }
 
-/// The random numbers of a step, on a stream of their own: samples that somebody draws with the same
-/// seed must not be the directions.
-fn generator(step: u64) -> ChaCha8Rng {
-    let mut generator = ChaCha8Rng::seed_from_u64(step);
-    generator.set_stream(u64::from_be_bytes(*b"slices.."));
-    generator
+/// One row per slice, each from a random stream of its own: on all cores, and the first slices are the
+/// same however many there are.
+fn gaussian(dim: usize, slices: usize, step: u64) -> Vec<f64> {
+    let mut rows = vec![0.; dim * slices];
+    rows.par_chunks_mut(dim).enumerate().for_each(|(slice, row)| {
+        let mut generator = generator(step, slice as u64);
+        row.fill_with(|| StandardNormal.sample(&mut generator));
+    });
+    rows
 }
 
-fn gaussian(dim: usize, slices: usize, step: u64) -> Vec<f64> {
-    let mut generator = generator(step);
-    (0..dim * slices).map(|_| StandardNormal.sample(&mut generator)).collect()
+/// The random numbers of a step and slice. Samples that somebody draws with the same seed must not be
+/// the directions: those are on stream 0.
+fn generator(step: u64, slice: u64) -> ChaCha8Rng {
+    let mut generator = ChaCha8Rng::seed_from_u64(step);
+    generator.set_stream(u64::from_be_bytes(*b"slices..").wrapping_add(slice));
+    generator
 }
 
 #[cfg(test)]
 mod tests {
+    use candle_core::DType;
+
     use super::*;
 
     const ALL: [Directions; 3] = [Directions::Gaussian, Directions::Sobol, Directions::Fixed];
@@ -99,6 +111,14 @@ mod tests {
         let length = sample.iter().map(|value| value * value).sum::<f32>().sqrt();
         let cosine: f32 = directions.iter().zip(&sample).map(|(row, value)| row[0] * value / length).sum();
         assert!(cosine.abs() < 0.9, "{cosine}");
+    }
+
+    #[test]
+    fn more_slices_leave_the_first_ones_alone() {
+        for directions in ALL {
+            let many = directions.draw(16, 9, 2, &Device::Cpu).unwrap().narrow(1, 0, 5).unwrap();
+            assert_eq!(many.to_vec2::<f32>().unwrap(), draw(directions, 2), "{directions:?}");
+        }
     }
 
     /// Mean and second moments of uniform directions are 0 and 1 / dim; a Sobol sequence is nearer to them.

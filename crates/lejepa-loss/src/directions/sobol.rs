@@ -30,7 +30,7 @@ pub(super) fn normal_points(dim: usize, points: usize, step: u64) -> Result<Vec<
     } else {
         ALL.get_or_init(JoeKuoD6::extended)
     };
-    let mut generator = super::generator(step);
+    let mut generator = super::generator(step, 0);
     let seeds: Vec<u32> = (0..dim).map(|_| generator.next_u32()).collect();
     let sequence = Sobol::<u32>::new(dim, numbers).take(points);
     let scrambled = sequence.flat_map(|point| {

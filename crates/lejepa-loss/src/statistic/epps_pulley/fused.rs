@@ -21,9 +21,9 @@ use super::unit_circle::{Complex, Frequency, LANES, Lanes};
 use super::{EppsPulley, KNOTS_PER_BLOCK, Knot};
 
 /// Slices that are projected together.
-const SLICES_PER_BLOCK: usize = 32;
+const SLICES_PER_BLOCK: usize = 128;
 
-/// Samples that are projected together: with the slices a buffer of 64 KB, and few enough to be summed
+/// Samples that are projected together: with the slices a buffer of 256 KB, and few enough to be summed
 /// in f32 (32 per lane) before they are added to the f64 total.
 const SAMPLES_PER_BLOCK: usize = 32 * LANES;
 
