@@ -80,7 +80,6 @@ impl Sigreg {
     /// - `embeddings`: `(.., samples, dim)`
     /// - result: `(.., slices)`
     pub fn per_slice_along(&self, embeddings: &Tensor, directions: &Tensor) -> Result<Tensor> {
-        check_shapes(embeddings, directions)?;
         let per_slice = self.statistic.clone().along(embeddings, directions)?;
         self.check_finite(&per_slice, embeddings)?;
         Ok(per_slice)
@@ -120,18 +119,4 @@ impl Sigreg {
 
 fn flat(tensor: &Tensor) -> Result<Vec<f64>> {
     Ok(tensor.detach().to_dtype(DType::F64)?.flatten_all()?.to_vec1()?)
-}
-
-fn check_shapes(embeddings: &Tensor, directions: &Tensor) -> Result<()> {
-    match (embeddings.dims(), directions.dims()) {
-        ([.., samples, dim], [rows, slices]) if dim == rows && samples.min(dim).min(slices) > &0 => Ok(()),
-        (_, [rows, slices]) => Err(Error::Shape {
-            expected: format!("(.., samples, {rows}) for {slices} slices, none of them 0"),
-            got: embeddings.dims().to_vec(),
-        }),
-        _ => Err(Error::Shape {
-            expected: "(dim, slices) as directions".into(),
-            got: directions.dims().to_vec(),
-        }),
-    }
 }

@@ -6,7 +6,7 @@ use candle_core::{CpuStorage, CustomOp1, CustomOp2, D, DType, Device, Layout, Sh
 use rayon::prelude::*;
 
 use super::{Statistic, check_samples};
-use crate::Result;
+use crate::{Error, Result};
 
 /// The projections of embeddings, in f32 or better.
 ///
@@ -15,9 +15,25 @@ use crate::Result;
 /// - `directions`: `(dim, slices)`
 /// - result: `(.., slices, samples)`
 pub(super) fn project(embeddings: &Tensor, directions: &Tensor) -> Result<Tensor> {
+    check_shapes(embeddings, directions)?;
     let embeddings = at_least_f32(embeddings)?;
     let directions = directions.to_dtype(embeddings.dtype())?;
     Ok(directions.t()?.broadcast_matmul(&embeddings.transpose(D::Minus2, D::Minus1)?)?)
+}
+
+/// Refuses embeddings that do not fit directions, and either without anything in it.
+pub(super) fn check_shapes(embeddings: &Tensor, directions: &Tensor) -> Result<()> {
+    match (embeddings.dims(), directions.dims()) {
+        ([.., samples, dim], [rows, slices]) if dim == rows && samples.min(dim).min(slices) > &0 => Ok(()),
+        (_, [rows, slices]) => Err(Error::Shape {
+            expected: format!("(.., samples, {rows}) for {slices} slices, none of them 0"),
+            got: embeddings.dims().to_vec(),
+        }),
+        _ => Err(Error::Shape {
+            expected: "(dim, slices) as directions".into(),
+            got: directions.dims().to_vec(),
+        }),
+    }
 }
 
 /// The same numbers, as f32 where they are of half precision.

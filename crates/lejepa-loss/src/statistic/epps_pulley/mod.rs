@@ -9,7 +9,6 @@
 
 mod composed;
 mod fused;
-mod unit_circle;
 
 use std::sync::Arc;
 
@@ -131,8 +130,8 @@ impl Statistic for EppsPulley {
         if !embeddings.device().is_cpu() || embeddings.dtype() == DType::F64 {
             return self.per_slice(&sliced::project(embeddings, directions)?);
         }
+        sliced::check_shapes(embeddings, directions)?;
         let samples = embeddings.dim(D::Minus2)?;
-        check_samples(&*self, samples)?;
         let deviations =
             fused::deviations(&self, &embeddings.to_dtype(DType::F32)?, &directions.to_dtype(DType::F32)?)?;
         let weights = self.knots.iter().map(|knot| (knot.weight * samples as f64) as f32);

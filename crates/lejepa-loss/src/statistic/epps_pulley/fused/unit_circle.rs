@@ -37,7 +37,7 @@ impl Frequency {
     /// polynomials; an odd number of half turns changes their sign.
     #[inline(always)]
     pub(super) fn unit(self, x: &Lanes) -> Complex {
-        let mut unit = Complex { real: [0.; LANES], imaginary: [0.; LANES] };
+        let mut unit = Complex::ZERO;
         for lane in 0..LANES {
             let x = x[lane];
             let whole = (x * self.high).round_ties_even();
@@ -74,6 +74,8 @@ fn polynomial<const N: usize>(x: f32, coefficients: &[f32; N]) -> f32 {
 }
 
 impl Complex {
+    pub(super) const ZERO: Self = Self { real: [0.; LANES], imaginary: [0.; LANES] };
+
     /// `self * factor + (real, imaginary)`
     #[inline(always)]
     pub(super) fn multiply_add(&self, factor: &Complex, real: f32, imaginary: f32) -> Complex {
