@@ -1,7 +1,7 @@
 //! Checks what `lejepa_loss::gauge` promises, by simulation: the levels of its quantiles, how often it
 //! calls a perfect Gaussian unhealthy, and whether it counts planted weak directions.
 //!
-//! `RAYON_NUM_THREADS=1 cargo run --release -p lejepa-loss --example calibrate`, about five minutes.
+//! `RAYON_NUM_THREADS=1 cargo run --release -p lejepa-loss --example calibrate`, about six minutes.
 
 use candle_core::{Device, Tensor};
 use faer::linalg::matmul::matmul;

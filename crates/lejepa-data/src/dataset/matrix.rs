@@ -44,6 +44,12 @@ pub fn read_matrix(path: &Path, tensor: Option<&str>) -> Result<Matrix> {
     if !path.exists() {
         return Err(Error::NotFound { path: path.into() });
     }
+    let not_features =
+        |problem: &str| Error::Invalid { format: "features", path: path.into(), problem: problem.into() };
+    if !path.is_file() {
+        // A pipe would be waited for, for ever.
+        return Err(not_features("it is not a regular file"));
+    }
     let bytes = mapped_file::map(path)?;
     let has_extension =
         |extension: &str| path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension));
@@ -59,8 +65,7 @@ pub fn read_matrix(path: &Path, tensor: Option<&str>) -> Result<Matrix> {
     }
     let invalid = |problem| Error::Invalid { format: "safetensors", path: path.into(), problem };
     if !has_extension("safetensors") {
-        let problem = "its name ends in neither .npy nor .safetensors".into();
-        return Err(Error::Invalid { format: "features", path: path.into(), problem });
+        return Err(not_features("its name ends in neither .npy nor .safetensors"));
     }
     let file = SafeTensors::deserialize(&bytes).map_err(|error| invalid(error.to_string()))?;
     stored_tensor(&choose(&file, tensor)?).map_err(invalid)
@@ -259,7 +264,8 @@ mod tests {
         assert!(problem("a.bin", b"other", None).contains("neither .npy nor .safetensors"));
         let missing = read_matrix(Path::new("nowhere.npy"), None).unwrap_err();
         assert_eq!(missing.to_string(), "no such file or folder: nowhere.npy");
-        assert!(read_matrix(&fixture("npy"), None).is_err());
+        let folder = read_matrix(&fixture("npy"), None).unwrap_err().to_string();
+        assert!(folder.starts_with("not a valid features file (it is not a regular file)"), "{folder}");
     }
 
     fn safetensors_file(tensors: &[(&str, Dtype, &[usize], &[u8])]) -> Vec<u8> {
