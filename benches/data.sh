@@ -8,16 +8,9 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-bench=.lejepa/bench
+# shellcheck source=benches/peers.sh
+source benches/peers.sh
 seconds=${2:-5}
-if [ ! -x $bench/venv/bin/python ]; then
-    echo 'bench: installing torchvision and Pillow' >&2
-    python3 -m venv $bench/venv.new
-    $bench/venv.new/bin/python -m pip install --quiet --disable-pip-version-check \
-        torch torchvision pillow numpy scikit-image scikit-learn
-    mv $bench/venv.new $bench/venv
-fi
-python=$bench/venv/bin/python
 photos=${1:-$bench/photos}
 if [ $# -eq 0 ]; then $python benches/make_photos.py $bench/photos; fi
 

@@ -8,15 +8,9 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-bench=.lejepa/bench
+# shellcheck source=benches/peers.sh
+source benches/peers.sh
 seconds=${1:-2}
-if [ ! -x $bench/venv/bin/python ]; then
-    echo 'bench: installing PyTorch' >&2
-    python3 -m venv $bench/venv.new
-    $bench/venv.new/bin/python -m pip install --quiet --disable-pip-version-check torch numpy
-    mv $bench/venv.new $bench/venv
-fi
-python=$bench/venv/bin/python
 ours=$(cargo bench --workspace --bench sigreg --locked --no-run 2>&1 | tee /dev/stderr | sed -n 's/.*(\(.*sigreg-[0-9a-f]*\))$/\1/p')
 available=$(awk '/MemAvailable/ { print int($2 / 1e6) }' /proc/meminfo)
 export RAYON_NUM_THREADS=2

@@ -1,0 +1,12 @@
+# The throw-away Python environment of the peers, made once, for the benchmarks to source: sets `bench` and `python`.
+# shellcheck shell=bash disable=SC2034
+bench=.lejepa/bench
+if [ ! -x $bench/venv/bin/python ]; then
+    echo 'bench: installing PyTorch, torchvision and Pillow' >&2
+    rm -rf $bench/venv.new
+    python3 -m venv $bench/venv.new
+    $bench/venv.new/bin/python -m pip install --quiet --disable-pip-version-check \
+        torch torchvision pillow numpy scikit-image scikit-learn
+    mv $bench/venv.new $bench/venv
+fi
+python=$bench/venv/bin/python
