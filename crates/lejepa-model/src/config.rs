@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, ImageSize, Result, VitShape};
+use crate::{EncoderShape, Error, ImageSize, Result, VitShape};
 
 /// The `[encoder]` table of a recipe, as it was written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,10 +45,10 @@ impl Default for EncoderConfig {
 
 impl EncoderConfig {
     /// The sizes that the table stands for, checked.
-    pub fn resolve(&self) -> Result<VitShape> {
+    pub fn resolve(&self) -> Result<EncoderShape> {
         let shape = if self.arch == "vit" { self.own_sizes()? } else { self.named_sizes()? };
         shape.check()?;
-        Ok(shape)
+        Ok(EncoderShape::Vit(shape))
     }
 
     fn own_sizes(&self) -> Result<VitShape> {
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn a_timm_name_gives_timms_sizes() {
         let config = EncoderConfig { arch: "vit_small_patch14_224".into(), ..Default::default() };
-        let shape = config.resolve().unwrap();
+        let EncoderShape::Vit(shape) = config.resolve().unwrap() else { unreachable!() };
         assert_eq!((shape.dim, shape.depth, shape.heads, shape.patch_size), (384, 12, 6, 14));
         assert_eq!(shape.grid(), ImageSize::from(16));
     }

@@ -2,7 +2,7 @@
 
 use candle_core::Tensor;
 
-use crate::{EncoderConfig, Result, Scope, VisionTransformer};
+use crate::{EncoderConfig, EncoderShape, Pass, Result, Scope, VisionTransformer};
 
 /// An encoder of any family: pixels to one feature vector per image.
 #[derive(Debug, Clone)]
@@ -14,22 +14,30 @@ pub enum Encoder {
 impl Encoder {
     /// Builds what the configuration names.
     pub fn new(config: &EncoderConfig, scope: Scope<'_>) -> Result<Self> {
-        Ok(Self::Vit(VisionTransformer::new(&config.resolve()?, scope)?))
+        match config.resolve()? {
+            EncoderShape::Vit(shape) => Ok(Self::Vit(VisionTransformer::new(&shape, scope)?)),
+            EncoderShape::ResNet(_) | EncoderShape::ConvNext(_) => unimplemented!(),
+        }
+    }
+
+    /// Its sizes.
+    pub fn shape(&self) -> EncoderShape {
+        match self {
+            Self::Vit(vit) => EncoderShape::Vit(vit.shape().clone()),
+        }
     }
 
     /// Length of a feature vector.
     pub fn dim(&self) -> usize {
-        match self {
-            Self::Vit(vit) => vit.shape().dim,
-        }
+        self.shape().dim()
     }
 
     /// # Shapes
     /// - `pixels`: `(batch, channels, height, width)`
     /// - result: `(batch, dim)`
-    pub fn forward(&self, pixels: &Tensor) -> Result<Tensor> {
+    pub fn forward(&self, pixels: &Tensor, pass: &Pass) -> Result<Tensor> {
         match self {
-            Self::Vit(vit) => vit.forward(pixels),
+            Self::Vit(vit) => vit.forward(pixels, pass),
         }
     }
 }

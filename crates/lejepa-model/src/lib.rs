@@ -6,17 +6,18 @@
 //!
 //! ```
 //! use candle_core::{DType, Device, Tensor};
-//! use lejepa_model::{Encoder, EncoderConfig, Parameters};
+//! use lejepa_model::{Encoder, EncoderConfig, Parameters, Pass};
 //!
 //! let config = EncoderConfig { arch: "vit_tiny_patch16_224".into(), image_size: Some(32.into()), ..Default::default() };
 //! let mut parameters = Parameters::new(0, DType::F32, &Device::Cpu);
 //! let encoder = Encoder::new(&config, parameters.root())?;
 //! let pixels = Tensor::zeros((2, 3, 32, 32), DType::F32, &Device::Cpu)?;
-//! assert_eq!(encoder.forward(&pixels)?.dims(), [2, 192]);
+//! assert_eq!(encoder.forward(&pixels, &Pass::eval())?.dims(), [2, 192]);
 //! # Ok::<(), lejepa_model::Error>(())
 //! ```
 
 mod config;
+mod convnext;
 mod encoder;
 mod error;
 mod image_size;
@@ -24,16 +25,23 @@ mod initialisation;
 pub mod layers;
 mod ops;
 mod parameters;
+mod pass;
 mod projector;
+mod resnet;
+mod shape;
 mod vit;
 
 pub use config::EncoderConfig;
+pub use convnext::ConvNextShape;
 pub use encoder::Encoder;
 pub use error::{Error, Result};
 pub use image_size::ImageSize;
 pub use initialisation::Initialisation;
 pub use parameters::{Parameters, Scope};
+pub use pass::{Pass, SumAcross};
 pub use projector::{Projector, ProjectorConfig};
+pub use resnet::{ResNetBlock, ResNetShape};
+pub use shape::EncoderShape;
 pub use vit::{VisionTransformer, VitShape, VitTokens};
 
 // Candle multiplies matrices with this crate; naming it here switches its AVX-512 kernels on.

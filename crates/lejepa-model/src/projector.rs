@@ -9,8 +9,8 @@
 use candle_core::Tensor;
 use serde::{Deserialize, Serialize};
 
-use crate::layers::{BatchNorm, Linear, Mode};
-use crate::{Error, Result, Scope};
+use crate::layers::{BatchNorm, Linear};
+use crate::{Error, Pass, Result, Scope};
 
 /// The `[projector]` table of a recipe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,10 +68,10 @@ impl Projector {
     /// # Shapes
     /// - `features`: `(samples, inputs)`
     /// - result: `(samples, dim)`
-    pub fn forward(&self, features: &Tensor, mode: Mode) -> Result<Tensor> {
+    pub fn forward(&self, features: &Tensor, pass: &Pass) -> Result<Tensor> {
         let mut xs = features.clone();
         for (linear, norm) in &self.hidden {
-            xs = norm.forward(&linear.forward(&xs)?, mode)?.relu()?;
+            xs = norm.forward(&linear.forward(&xs)?, pass)?.relu()?;
         }
         self.output.forward(&xs)
     }

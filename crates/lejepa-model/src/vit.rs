@@ -11,7 +11,7 @@ use candle_core::Tensor;
 use serde::{Deserialize, Serialize};
 
 use crate::layers::{Attention, LayerNorm, Mlp, PatchEmbed, resample_position_embedding};
-use crate::{Error, ImageSize, Initialisation, Result, Scope};
+use crate::{Error, ImageSize, Initialisation, Pass, Result, Scope};
 
 /// The sizes of a vision transformer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,7 +139,7 @@ impl VisionTransformer {
     /// # Shapes
     /// - `pixels`: `(images, channels, height, width)`
     /// - result: `(images, dim)`
-    pub fn forward(&self, pixels: &Tensor) -> Result<Tensor> {
+    pub fn forward(&self, pixels: &Tensor, _pass: &Pass) -> Result<Tensor> {
         let (mut rows, [images, tokens]) = self.embed(pixels)?;
         for block in &self.blocks {
             rows = block.forward(&rows, tokens)?;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use candle_core::{DType, Device, Tensor};
 use lejepa_model::layers::resample_position_embedding;
-use lejepa_model::{ImageSize, Parameters, VisionTransformer, VitShape};
+use lejepa_model::{ImageSize, Parameters, Pass, VisionTransformer, VitShape};
 
 /// Both sides compute in f32, with another order of summation; the features are of order one.
 const FEATURE_TOLERANCE: f32 = 2e-5;
@@ -46,7 +46,7 @@ fn features_and_attention_agree_with_timm() {
     let output = vit.forward_tokens(&golden["input"]).unwrap();
     assert_close(&output.tokens, &golden["features"], FEATURE_TOLERANCE, "features");
     assert_close(&output.last_attention, &golden["last_attention"], FEATURE_TOLERANCE, "attention");
-    let feature = vit.forward(&golden["input"]).unwrap();
+    let feature = vit.forward(&golden["input"], &Pass::eval()).unwrap();
     assert_close(&feature, &golden["feature"], FEATURE_TOLERANCE, "feature");
     assert_close(&feature, &golden["train_feature"], FEATURE_TOLERANCE, "train feature");
 }
@@ -55,7 +55,7 @@ fn features_and_attention_agree_with_timm() {
 fn every_gradient_agrees_with_timm() {
     let golden = golden("vit");
     let (vit, parameters) = vit_with_golden_weights(&golden);
-    let feature = vit.forward(&golden["input"]).unwrap();
+    let feature = vit.forward(&golden["input"], &Pass::eval()).unwrap();
     let count = feature.elem_count();
     let target: Vec<f32> = (0..count).map(|i| -1. + 2. * i as f32 / (count - 1) as f32).collect();
     let target = Tensor::from_vec(target, feature.shape(), &Device::Cpu).unwrap();

@@ -3,8 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use candle_core::{DType, Device, Tensor, Var};
-use lejepa_model::layers::Mode;
-use lejepa_model::{Parameters, Projector, ProjectorConfig, VisionTransformer, VitShape};
+use lejepa_model::{Parameters, Pass, Projector, ProjectorConfig, VisionTransformer, VitShape};
 
 const STEP: f64 = 1e-6;
 /// Central differences err by about `STEP^2`, cancellation by `1e-16 / STEP`.
@@ -56,7 +55,7 @@ fn the_projector_in_train_mode_has_the_right_gradient() {
     let projector = Projector::new(6, &config, parameters.root()).unwrap();
     let (features, target) = (random(&[9, 6], 2), random(&[9, 3], 3));
     check_gradients(&parameters, || {
-        let projected = projector.forward(&features, Mode::Train).unwrap();
+        let projected = projector.forward(&features, &Pass::train(0)).unwrap();
         (projected * &target).unwrap().sin().unwrap().sum_all().unwrap()
     });
 }
@@ -74,7 +73,9 @@ fn a_vit_on_a_smaller_non_square_image_has_the_right_gradient() {
     let mut parameters = Parameters::new(1, DType::F64, &Device::Cpu);
     let vit = VisionTransformer::new(&shape, parameters.root()).unwrap();
     let (pixels, target) = (random(&[3, 1, 8, 4], 2), random(&[3, 8], 3));
-    check_gradients(&parameters, || (vit.forward(&pixels).unwrap() * &target).unwrap().sum_all().unwrap());
+    check_gradients(&parameters, || {
+        (vit.forward(&pixels, &Pass::train(0)).unwrap() * &target).unwrap().sum_all().unwrap()
+    });
 }
 
 #[test]
@@ -82,7 +83,7 @@ fn batch_norm_keeps_pytorchs_running_statistics() {
     let mut parameters = Parameters::new(0, DType::F64, &Device::Cpu);
     let norm = lejepa_model::layers::BatchNorm::new(2, parameters.root()).unwrap();
     let xs = Tensor::new(&[[1., 10.], [2., 20.], [6., 60.]], &Device::Cpu).unwrap();
-    let normalised = norm.forward(&xs, Mode::Train).unwrap();
+    let normalised = norm.forward(&xs, &Pass::train(0)).unwrap();
     let mean: Vec<f64> = normalised.mean(0).unwrap().to_vec1().unwrap();
     assert!(mean.iter().all(|mean| mean.abs() < 1e-12), "{mean:?}");
 
@@ -95,7 +96,7 @@ fn batch_norm_keeps_pytorchs_running_statistics() {
     assert!(close(buffer("running_var"), [0.9 + 0.7, 0.9 + 70.]));
 
     // Evaluation uses them and leaves them alone.
-    norm.forward(&xs, Mode::Eval).unwrap();
+    norm.forward(&xs, &Pass::eval()).unwrap();
     assert!(close(buffer("running_mean"), [0.3, 3.]));
 }
 
@@ -103,6 +104,6 @@ fn batch_norm_keeps_pytorchs_running_statistics() {
 fn one_sample_is_too_few_for_batch_norm() {
     let mut parameters = Parameters::new(0, DType::F64, &Device::Cpu);
     let norm = lejepa_model::layers::BatchNorm::new(2, parameters.root()).unwrap();
-    assert!(norm.forward(&random(&[1, 2], 0), Mode::Train).is_err());
-    assert!(norm.forward(&random(&[1, 2], 0), Mode::Eval).is_ok());
+    assert!(norm.forward(&random(&[1, 2], 0), &Pass::train(0)).is_err());
+    assert!(norm.forward(&random(&[1, 2], 0), &Pass::eval()).is_ok());
 }

@@ -35,14 +35,14 @@ pub fn encode(encoder: &Encoder, parameters: &Parameters, card: &EncoderCard) ->
 
 /// A card that contradicts the graph would only be noticed by a reader.
 fn check_card(encoder: &Encoder, card: &EncoderCard) -> Result<()> {
-    let Encoder::Vit(vit) = encoder;
-    let shape = vit.shape();
+    let shape = encoder.shape();
+    let size = shape.image_size();
     let preprocess = &card.preprocess;
     let expected = [
         ("embedding_dim", encoder.dim(), card.embedding_dim),
-        ("preprocess.channels", shape.channels, preprocess.channels),
-        ("preprocess.crop_height", shape.image_size.height, preprocess.crop_height),
-        ("preprocess.crop_width", shape.image_size.width, preprocess.crop_width),
+        ("preprocess.channels", shape.channels(), preprocess.channels),
+        ("preprocess.crop_height", size.height, preprocess.crop_height),
+        ("preprocess.crop_width", size.width, preprocess.crop_width),
     ];
     for (field, expected, got) in expected {
         if expected != got {

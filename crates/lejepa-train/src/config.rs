@@ -141,11 +141,8 @@ impl TrainConfig {
         if self.train.checkpoint_every == 0 {
             return refuse("train.checkpoint_every", "at least 1", "0".into());
         }
-        if let Some(size) = self.views.local_size
-            && (size == 0 || size % shape.patch_size != 0 || size > 4096)
-        {
-            let expected = format!("a multiple of the patch size {}", shape.patch_size);
-            return refuse("views.local_size", &expected, size.to_string());
+        if let Some(size) = self.views.local_size {
+            shape.check_image_size("views.local_size", size.into())?;
         }
         self.views()?;
         Ok(())
@@ -154,9 +151,9 @@ impl TrainConfig {
     /// From an image to the encoder's input at inference.
     pub fn preprocess(&self) -> Result<Preprocess> {
         let shape = self.encoder.resolve()?;
-        let ImageSize { height, width } = shape.image_size;
+        let ImageSize { height, width } = shape.image_size();
         let short_side = self.preprocess.resize_short_side.unwrap_or(height.min(width));
-        let mut preprocess = Preprocess::new(short_side, (height, width), shape.channels);
+        let mut preprocess = Preprocess::new(short_side, (height, width), shape.channels());
         let to_f32 = |values: &Vec<f64>| values.iter().map(|&value| value as f32).collect();
         if let Some(mean) = &self.preprocess.mean {
             preprocess.mean = to_f32(mean);
@@ -171,16 +168,16 @@ impl TrainConfig {
     /// From an image to its training views.
     pub fn views(&self) -> Result<Views> {
         let shape = self.encoder.resolve()?;
-        // The paper's 96 of 224 pixels, in whole patches.
+        // The paper's 96 of 224 pixels, in whole strides.
         let local_side = |side: usize| {
-            let patches = (side as f64 * 3. / 7. / shape.patch_size as f64).round().max(1.);
-            patches as usize * shape.patch_size
+            let strides = (side as f64 * 3. / 7. / shape.stride() as f64).round().max(1.);
+            strides as usize * shape.stride()
         };
         let local_size = match self.views.local_size {
             Some(side) => ViewSize { height: side, width: side },
             None => ViewSize {
-                height: local_side(shape.image_size.height),
-                width: local_side(shape.image_size.width),
+                height: local_side(shape.image_size().height),
+                width: local_side(shape.image_size().width),
             },
         };
         Ok(Views::new(&self.views, &self.preprocess()?, local_size)?)
@@ -188,7 +185,7 @@ impl TrainConfig {
 
     /// The short side of images in the cache: enough for a crop of a quarter of the area.
     pub fn cache_short_side(&self) -> Result<usize> {
-        let ImageSize { height, width } = self.encoder.resolve()?.image_size;
+        let ImageSize { height, width } = self.encoder.resolve()?.image_size();
         Ok(self.data.cache_short_side.unwrap_or(2 * height.min(width)))
     }
 

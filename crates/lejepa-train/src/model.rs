@@ -3,8 +3,7 @@
 use candle_core::{DType, Device, Tensor, Var};
 use lejepa_data::{Batch, ViewBatch};
 use lejepa_loss::{LejepaLoss, LossTerms};
-use lejepa_model::layers::Mode;
-use lejepa_model::{Encoder, Parameters, Projector};
+use lejepa_model::{Encoder, Parameters, Pass, Projector};
 
 use crate::{Result, TrainConfig};
 
@@ -59,7 +58,7 @@ impl Model {
             features.push(self.features(&batch.local)?);
         }
         let features = Tensor::cat(&features, 0)?; // (views * samples, dim)
-        let projected = self.projector.forward(&features, Mode::Train)?;
+        let projected = self.projector.forward(&features, &Pass::train(0))?;
         let views = batch.global.views + batch.local.views;
         let (_rows, dim) = projected.dims2()?;
         let embeddings = projected.reshape((views, batch.global.samples, dim))?;
@@ -69,6 +68,6 @@ impl Model {
     fn features(&self, views: &ViewBatch) -> Result<Tensor> {
         let shape = (views.views * views.samples, views.channels, views.size.height, views.size.width);
         let pixels = Tensor::from_slice(&views.pixels, shape, &self.device)?;
-        Ok(self.encoder.forward(&pixels)?)
+        Ok(self.encoder.forward(&pixels, &Pass::train(0))?)
     }
 }

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use candle_core::{Device, Tensor};
 use clap::Args;
 use lejepa_data::{Dataset, Image, Preprocess, write_atomically};
+use lejepa_model::Pass;
 use lejepa_train::{Checkpoint, Model, TrainConfig};
 
 use crate::encoder_file::{self, Origin, RuntimeArguments};
@@ -95,7 +96,7 @@ fn largest_difference(
 ) -> Result<f32> {
     let shape = (IMAGES, preprocess.channels, preprocess.crop_height, preprocess.crop_width);
     let pixels = Tensor::from_slice(pixels, shape, &Device::Cpu)?;
-    let expected: Vec<f32> = model.encoder().forward(&pixels)?.flatten_all()?.to_vec1()?;
+    let expected: Vec<f32> = model.encoder().forward(&pixels, &Pass::eval())?.flatten_all()?.to_vec1()?;
     // `f32::max` would pass over a NaN.
     let larger = |largest: f32, next: f32| if next.is_nan() || next > largest { next } else { largest };
     Ok(expected.iter().zip(exported).map(|(left, right)| (left - right).abs()).fold(0., larger))

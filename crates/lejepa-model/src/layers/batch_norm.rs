@@ -2,16 +2,7 @@
 
 use candle_core::{Tensor, Var};
 
-use crate::{Error, Initialisation, Result, Scope};
-
-/// Whether a layer learns from the batch it sees or uses what it has learnt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// Statistics of the batch; running statistics are updated.
-    Train,
-    /// Running statistics.
-    Eval,
-}
+use crate::{Error, Initialisation, Pass, Result, Scope};
 
 /// Batch normalisation of `(samples, dim)` features with PyTorch's conventions.
 #[derive(Debug, Clone)]
@@ -38,17 +29,18 @@ impl BatchNorm {
 
     /// # Shapes
     /// - `xs` and result: `(samples, dim)`
-    pub fn forward(&self, xs: &Tensor, mode: Mode) -> Result<Tensor> {
-        let (mean, variance) = match mode {
-            Mode::Train => self.batch_statistics(xs)?,
-            Mode::Eval => (self.running_mean.as_tensor().clone(), self.running_var.as_tensor().clone()),
+    pub fn forward(&self, xs: &Tensor, pass: &Pass) -> Result<Tensor> {
+        let (mean, variance) = if pass.is_training() {
+            self.batch_statistics(xs, pass)?
+        } else {
+            (self.running_mean.as_tensor().clone(), self.running_var.as_tensor().clone())
         };
         let scale = ((variance + Self::EPSILON)?.sqrt()?.recip()? * &self.weight)?;
         Ok(xs.broadcast_sub(&mean)?.broadcast_mul(&scale)?.broadcast_add(&self.bias)?)
     }
 
     /// Mean and biased variance of the batch; the running variance takes the unbiased one.
-    fn batch_statistics(&self, xs: &Tensor) -> Result<(Tensor, Tensor)> {
+    fn batch_statistics(&self, xs: &Tensor, pass: &Pass) -> Result<(Tensor, Tensor)> {
         let (samples, _dim) = xs.dims2()?;
         if samples < 2 {
             return Err(Error::Setting {
@@ -60,8 +52,10 @@ impl BatchNorm {
         let mean = xs.mean(0)?;
         let variance = xs.broadcast_sub(&mean)?.sqr()?.mean(0)?;
         let unbiased = (variance.detach() * (samples as f64 / (samples as f64 - 1.)))?;
-        follow(&self.running_mean, &mean.detach())?;
-        follow(&self.running_var, &unbiased)?;
+        if pass.is_tracking() {
+            follow(&self.running_mean, &mean.detach())?;
+            follow(&self.running_var, &unbiased)?;
+        }
         Ok((mean, variance))
     }
 }

@@ -9,7 +9,7 @@ mod patch_embed;
 mod position;
 
 pub use attention::Attention;
-pub use batch_norm::{BatchNorm, Mode};
+pub use batch_norm::BatchNorm;
 pub use layer_norm::LayerNorm;
 pub use linear::Linear;
 pub use mlp::Mlp;
