@@ -22,6 +22,10 @@ pub enum Purpose {
     Mixture = 6,
     /// Which samples an inspection looks at.
     Inspection = 7,
+    /// What a model drops while it trains.
+    Dropping = 8,
+    /// Which images a run is watched on.
+    Watching = 9,
 }
 
 /// The generator of the `index`-th and `part`-th use for a purpose.

@@ -85,14 +85,34 @@ pub struct LossTerms {
     pub sigreg: Tensor,
 }
 
+/// The views of a batch as the loss sees them.
+#[derive(Debug, Clone, Copy)]
+pub struct EmbeddedViews<'a> {
+    /// `(views, samples, dim)`, the global views first.
+    pub embeddings: &'a Tensor,
+    /// How many of the views the centres are the mean of.
+    pub global_views: usize,
+    /// What a predictor makes of the embeddings, `(views, samples, dim)`: compared with the centres in
+    /// their place.
+    pub predictions: Option<&'a Tensor>,
+    /// Centres from elsewhere, such as an averaged encoder: `(samples, dim)`.
+    pub centres: Option<&'a Tensor>,
+}
+
 impl LejepaLoss {
     /// The loss at a global step, which draws the slices.
     ///
     /// # Shapes
     /// - `embeddings`: `(views, samples, dim)`, the first `global_views` of them global
     pub fn forward(&self, embeddings: &Tensor, global_views: usize, step: u64) -> Result<LossTerms> {
-        let sigreg = self.sigreg.forward(&self.sigreg_input(embeddings)?, step)?;
-        self.combine(embeddings, global_views, sigreg)
+        let views = EmbeddedViews { embeddings, global_views, predictions: None, centres: None };
+        self.forward_views(&views, step)
+    }
+
+    /// The loss at a global step with a predictor or centres from elsewhere.
+    pub fn forward_views(&self, views: &EmbeddedViews<'_>, step: u64) -> Result<LossTerms> {
+        let sigreg = self.sigreg.forward(&self.sigreg_input(views.embeddings)?, step)?;
+        self.combine(views, sigreg)
     }
 
     /// The loss along given `(dim, slices)` directions.
@@ -102,8 +122,9 @@ impl LejepaLoss {
         global_views: usize,
         directions: &Tensor,
     ) -> Result<LossTerms> {
+        let views = EmbeddedViews { embeddings, global_views, predictions: None, centres: None };
         let sigreg = self.sigreg.forward_along(&self.sigreg_input(embeddings)?, directions)?;
-        self.combine(embeddings, global_views, sigreg)
+        self.combine(&views, sigreg)
     }
 
     /// The value of the `sigreg` term for a perfect isotropic Gaussian with so many samples per view, if
@@ -119,22 +140,26 @@ impl LejepaLoss {
         })
     }
 
-    fn combine(&self, embeddings: &Tensor, global_views: usize, sigreg: Tensor) -> Result<LossTerms> {
-        let prediction = self.prediction_term(embeddings, global_views)?;
+    fn combine(&self, views: &EmbeddedViews<'_>, sigreg: Tensor) -> Result<LossTerms> {
+        let prediction = self.prediction_term(views)?;
         let (of_prediction, of_sigreg) = self.weights;
         let loss = ((&prediction * of_prediction)? + (&sigreg * of_sigreg)?)?;
         Ok(LossTerms { loss, prediction, sigreg })
     }
 
-    fn prediction_term(&self, embeddings: &Tensor, global_views: usize) -> Result<Tensor> {
+    fn prediction_term(&self, views: &EmbeddedViews<'_>) -> Result<Tensor> {
+        let EmbeddedViews { embeddings, global_views, predictions, centres } = *views;
         if !matches!(embeddings.dims(), [views, _, _] if (1..=*views).contains(&global_views)) {
             return Err(Error::Shape {
                 expected: format!("(views, samples, dim) with at least {} views", global_views.max(1)),
                 got: embeddings.dims().to_vec(),
             });
         }
-        let centre = embeddings.narrow(0, 0, global_views)?.mean_keepdim(0)?; // (1, samples, dim)
-        let squared = embeddings.broadcast_sub(&centre)?.sqr()?;
+        let centre = match centres {
+            Some(centres) => centres.unsqueeze(0)?,
+            None => embeddings.narrow(0, 0, global_views)?.mean_keepdim(0)?,
+        }; // (1, samples, dim)
+        let squared = predictions.unwrap_or(embeddings).broadcast_sub(&centre)?.sqr()?;
         Ok(match self.prediction {
             PredictionReduction::Mean => squared.mean_all()?,
             PredictionReduction::Sum => squared.sum(D::Minus1)?.mean_all()?,

@@ -67,7 +67,7 @@ mod statistic;
 pub use convention::{Convention, PredictionReduction, ViewPooling, Weighting};
 pub use directions::Directions;
 pub use error::{Error, Result};
-pub use lejepa::{LejepaLoss, LossConfig, LossTerms};
+pub use lejepa::{EmbeddedViews, LejepaLoss, LossConfig, LossTerms};
 pub use sigreg::{Reduction, Sigreg};
 pub use statistic::{
     AndersonDarling, Covariance, CramerVonMises, EppsPulley, ExtendedJarqueBera, JarqueBera, Moments,

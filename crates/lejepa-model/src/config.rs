@@ -24,6 +24,9 @@ pub struct EncoderConfig {
     /// Number of blocks; only with `vit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<usize>,
+    /// drop path
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drop_path: Option<f64>,
     /// Attention heads; only with `vit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heads: Option<usize>,
@@ -38,6 +41,7 @@ impl Default for EncoderConfig {
             patch_size: None,
             dim: None,
             depth: None,
+            drop_path: None,
             heads: None,
         }
     }
@@ -152,6 +156,7 @@ mod tests {
             patch_size: Some(7),
             dim: Some(64),
             depth: Some(2),
+            drop_path: None,
             heads: Some(4),
         };
         assert!(own.resolve().is_ok());

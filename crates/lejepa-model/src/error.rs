@@ -38,6 +38,12 @@ pub enum Error {
         /// The tensor's shape.
         got: Vec<usize>,
     },
+    /// A checked pass met a value that is not finite.
+    #[error("not finite: {name}")]
+    NotFinite {
+        /// What holds it.
+        name: String,
+    },
     /// Two layers claim the same parameter name.
     #[error("two parameters share the name: {name}")]
     DuplicateParameter {

@@ -35,6 +35,11 @@ impl Parameters {
         &self.trainable
     }
 
+    /// What is part of the state but not trained, by name.
+    pub fn buffers(&self) -> &BTreeMap<String, Var> {
+        &self.buffers
+    }
+
     /// How many numbers an optimiser moves.
     pub fn trainable_count(&self) -> usize {
         self.trainable.values().map(|variable| variable.elem_count()).sum()

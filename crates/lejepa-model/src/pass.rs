@@ -3,11 +3,11 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use candle_core::Tensor;
+use candle_core::{DType, Tensor};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::Result;
+use crate::{Error, Result};
 
 /// One pass over a batch of images.
 #[derive(Debug, Clone)]
@@ -20,6 +20,7 @@ struct Training {
     seed: u64,
     first_image: usize,
     tracking: bool,
+    checked: bool,
     masking: f64,
     sums: Option<Arc<dyn SumAcross>>,
 }
@@ -39,7 +40,8 @@ impl Pass {
 
     /// Learns from the batch: its own statistics, stochastic depth. The seed decides all randomness.
     pub fn train(seed: u64) -> Self {
-        let training = Training { seed, first_image: 0, tracking: true, masking: 0., sums: None };
+        let training =
+            Training { seed, first_image: 0, tracking: true, checked: false, masking: 0., sums: None };
         Self { training: Some(training) }
     }
 
@@ -52,6 +54,11 @@ impl Pass {
     /// Leaves running statistics alone, for a pass that is done twice.
     pub fn without_tracking(self) -> Self {
         self.change(|training| training.tracking = false)
+    }
+
+    /// Stops with an error at the first tensor that holds a value which is not finite.
+    pub fn checked(self) -> Self {
+        self.change(|training| training.checked = true)
     }
 
     /// Hides this share of every image's patches from a vision transformer.
@@ -79,6 +86,18 @@ impl Pass {
     /// Whether running statistics follow the batch.
     pub(crate) fn is_tracking(&self) -> bool {
         self.training.as_ref().is_some_and(|training| training.tracking)
+    }
+
+    /// Shows the pass what a part of a model has made, for [`checked`](Self::checked).
+    pub fn see(&self, part: impl std::fmt::Display, tensor: &Tensor) -> Result<()> {
+        if self.training.as_ref().is_some_and(|training| training.checked) {
+            // A sum of magnitudes is finite only if all of them are.
+            let sum: f64 = tensor.abs()?.sum_all()?.to_dtype(DType::F64)?.to_scalar()?;
+            if !sum.is_finite() {
+                return Err(Error::NotFinite { name: part.to_string() });
+            }
+        }
+        Ok(())
     }
 
     /// The share of patches that is hidden.

@@ -70,8 +70,9 @@ impl Projector {
     /// - result: `(samples, dim)`
     pub fn forward(&self, features: &Tensor, pass: &Pass) -> Result<Tensor> {
         let mut xs = features.clone();
-        for (linear, norm) in &self.hidden {
+        for (index, (linear, norm)) in self.hidden.iter().enumerate() {
             xs = norm.forward(&linear.forward(&xs)?, pass)?.relu()?;
+            pass.see(format_args!("layers.{index}"), &xs)?;
         }
         self.output.forward(&xs)
     }

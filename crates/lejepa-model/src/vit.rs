@@ -139,10 +139,12 @@ impl VisionTransformer {
     /// # Shapes
     /// - `pixels`: `(images, channels, height, width)`
     /// - result: `(images, dim)`
-    pub fn forward(&self, pixels: &Tensor, _pass: &Pass) -> Result<Tensor> {
+    pub fn forward(&self, pixels: &Tensor, pass: &Pass) -> Result<Tensor> {
         let (mut rows, [images, tokens]) = self.embed(pixels)?;
-        for block in &self.blocks {
+        pass.see("patch_embed", &rows)?;
+        for (index, block) in self.blocks.iter().enumerate() {
             rows = block.forward(&rows, tokens)?;
+            pass.see(format_args!("blocks.{index}"), &rows)?;
         }
         let class = rows.reshape((images, tokens, self.shape.dim))?.narrow(1, 0, 1)?.squeeze(1)?;
         self.norm.forward(&class)

@@ -8,11 +8,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use candle_core::backprop::GradStore;
 use candle_core::{Tensor, Var};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result};
+use crate::{Error, Gradients, Result};
 
 /// The `[optimizer]` table of a recipe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,6 +25,11 @@ pub struct AdamWConfig {
     pub warmup: f64,
     /// Decoupled weight decay.
     pub weight_decay: f64,
+    /// Whether vectors (norms, biases, layer scales) decay too.
+    pub decay_norms_and_biases: bool,
+    /// The largest norm of all gradients together; longer ones are scaled down to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip: Option<f64>,
     /// Decay of the mean and of the mean square of the gradient.
     pub betas: [f64; 2],
     /// Added to the denominator.
@@ -34,7 +38,16 @@ pub struct AdamWConfig {
 
 impl Default for AdamWConfig {
     fn default() -> Self {
-        Self { lr: 5e-4, final_lr: 1e-3, warmup: 0.1, weight_decay: 5e-2, betas: [0.9, 0.999], eps: 1e-8 }
+        Self {
+            lr: 5e-4,
+            final_lr: 1e-3,
+            warmup: 0.1,
+            weight_decay: 5e-2,
+            decay_norms_and_biases: true,
+            clip: None,
+            betas: [0.9, 0.999],
+            eps: 1e-8,
+        }
     }
 }
 
@@ -50,6 +63,9 @@ impl AdamWConfig {
         }
         if !finite_positive(self.eps) {
             return refuse("optimizer.eps", "a positive number", self.eps);
+        }
+        if let Some(clip) = self.clip.filter(|&clip| !finite_positive(clip)) {
+            return refuse("optimizer.clip", "a positive number", clip);
         }
         if !(self.weight_decay.is_finite() && self.weight_decay >= 0.) {
             return refuse("optimizer.weight_decay", "zero or a positive number", self.weight_decay);
@@ -95,7 +111,7 @@ impl AdamW {
     pub fn step<'a>(
         &mut self,
         parameters: impl IntoIterator<Item = (String, &'a Var)>,
-        gradients: &GradStore,
+        gradients: &Gradients,
         lr: f64,
     ) -> Result<()> {
         self.steps += 1;
@@ -103,23 +119,27 @@ impl AdamW {
         let mean_correction = 1. - beta1.powf(self.steps as f64);
         let square_correction = 1. - beta2.powf(self.steps as f64);
         for (name, parameter) in parameters {
-            let Some(gradient) = gradients.get(parameter) else { continue };
+            let Some(gradient) = gradients.get(&name) else { continue };
             let moments = match self.moments.entry(name) {
                 std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
                 std::collections::btree_map::Entry::Vacant(entry) => {
                     entry.insert(Moments { mean: gradient.zeros_like()?, square: gradient.zeros_like()? })
                 }
             };
-            // Detached, or the graph of every earlier step would stay alive.
-            let gradient = gradient.detach();
-            moments.mean = ((&moments.mean * beta1)? + (&gradient * (1. - beta1))?)?;
+            moments.mean = ((&moments.mean * beta1)? + (gradient * (1. - beta1))?)?;
             moments.square = ((&moments.square * beta2)? + (gradient.sqr()? * (1. - beta2))?)?;
             let denominator = ((&moments.square / square_correction)?.sqrt()? + self.config.eps)?;
             let update = ((&moments.mean / denominator)? * (lr / mean_correction))?;
-            let decayed = (parameter.as_tensor().detach() * (1. - lr * self.config.weight_decay))?;
+            let decay = if self.is_decayed(parameter) { self.config.weight_decay } else { 0. };
+            let decayed = (parameter.as_tensor().detach() * (1. - lr * decay))?;
             parameter.set(&(decayed - update)?)?;
         }
         Ok(())
+    }
+
+    /// Norms and biases, which are vectors, only if the recipe says so.
+    fn is_decayed(&self, parameter: &Var) -> bool {
+        self.config.decay_norms_and_biases || parameter.rank() > 1
     }
 
     /// The state by name, for a checkpoint.
@@ -175,7 +195,9 @@ mod tests {
             assert!((lr - rates[step as usize]).abs() < 1e-12, "rate of step {step}: {lr}");
             let loss = (parameter.as_tensor() - &golden["target"]).unwrap();
             let loss = loss.abs().unwrap().powf(1.5).unwrap().sum_all().unwrap();
-            optimizer.step([("p".into(), &parameter)], &loss.backward().unwrap(), lr).unwrap();
+            let mut gradients = Gradients::default();
+            gradients.add([("p".into(), &parameter)], &loss.backward().unwrap()).unwrap();
+            optimizer.step([("p".into(), &parameter)], &gradients, lr).unwrap();
             if step == 9 {
                 // A restored optimiser goes on as the original would.
                 let state = optimizer.state().map(|(name, tensor)| (name, tensor.clone())).collect();
@@ -187,5 +209,29 @@ mod tests {
             let worst: f64 = difference.flatten_all().unwrap().max(0).unwrap().to_scalar().unwrap();
             assert!(worst < TOLERANCE, "step {step}: {worst:e}");
         }
+    }
+
+    #[test]
+    fn norms_and_biases_decay_only_if_they_are_to() {
+        let after = |decay_norms_and_biases| {
+            let config = AdamWConfig { weight_decay: 0.5, decay_norms_and_biases, ..AdamWConfig::default() };
+            let ones = |shape: &[usize]| {
+                Var::from_tensor(&Tensor::ones(shape, candle_core::DType::F64, &Device::Cpu).unwrap())
+                    .unwrap()
+            };
+            let (matrix, vector) = (ones(&[1, 1]), ones(&[1]));
+            let parameters = || [("matrix".to_string(), &matrix), ("vector".to_string(), &vector)];
+            // A gradient of zero leaves the decay alone.
+            let nothing = |variable: &Var| {
+                (variable.as_tensor() * variable.zeros_like().unwrap()).unwrap().sum_all().unwrap()
+            };
+            let loss = (nothing(&matrix) + nothing(&vector)).unwrap();
+            let mut gradients = Gradients::default();
+            gradients.add(parameters(), &loss.backward().unwrap()).unwrap();
+            AdamW::new(&config).step(parameters(), &gradients, 0.1).unwrap();
+            [&matrix, &vector].map(|variable| variable.sum_all().unwrap().to_scalar::<f64>().unwrap())
+        };
+        assert_eq!(after(true), [0.95, 0.95]);
+        assert_eq!(after(false), [0.95, 1.]);
     }
 }

@@ -34,13 +34,31 @@ pub enum Error {
         /// The parameters.
         names: Vec<String>,
     },
-    /// The loss is not a number any more.
-    #[error("the run diverged at step {step} ({cause}): lower `optimizer.lr`")]
+    /// The loss or a gradient is not a number any more.
+    #[error("the run diverged at step {step}: lower `optimizer.lr`; not finite: {culprit} (the batch is in {})", batch.display())]
     Diverged {
         /// The step.
         step: u64,
-        /// What is not finite.
-        cause: String,
+        /// The first tensor that is not finite.
+        culprit: String,
+        /// The views of the step.
+        batch: PathBuf,
+    },
+    /// The device cannot be used.
+    #[error("cannot use {device}: {problem}")]
+    Device {
+        /// The device.
+        device: crate::DeviceChoice,
+        /// Why not.
+        problem: String,
+    },
+    /// The encoder of another run does not fit this one.
+    #[error("cannot start from the encoder of {} ({problem}): `encoder` must be as in its config.toml", path.display())]
+    Init {
+        /// The other run's folder.
+        path: PathBuf,
+        /// What does not fit.
+        problem: String,
     },
     /// The run folder holds something else.
     #[error("{} holds a run with {difference}: choose another --out or remove it", path.display())]

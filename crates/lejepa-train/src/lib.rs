@@ -14,10 +14,10 @@
 //!
 //! ```no_run
 //! use std::ops::ControlFlow;
-//! use lejepa_train::{Event, TrainConfig, pretrain};
+//! use lejepa_train::{DeviceChoice, Event, TrainConfig, pretrain};
 //!
 //! let config = TrainConfig::load(Some("models/fashion-mnist-vit/train.toml".as_ref()), &[])?;
-//! let summary = pretrain(&config, "runs/first".as_ref(), &mut |event| {
+//! let summary = pretrain(&config, "runs/first".as_ref(), DeviceChoice::Cpu, &mut |event| {
 //!     if let Event::Step(metrics) = event {
 //!         eprintln!("step {}: loss {:.3}", metrics.step, metrics.loss);
 //!     }
@@ -28,23 +28,33 @@
 
 mod adamw;
 mod audit;
+mod average;
 mod broken_log;
 mod checkpoint;
 mod config;
+mod device;
+mod divergence;
 mod error;
+mod gradients;
 mod metrics;
 mod model;
+mod objective;
 mod preset;
 mod pretrain;
 mod schedule;
+mod state;
 
 pub use adamw::{AdamW, AdamWConfig};
 pub use audit::audit_gradients;
+pub use average::{Average, AveragingConfig};
 pub(crate) use broken_log::BrokenLog;
-pub use checkpoint::{Checkpoint, Snapshot};
-pub use config::{LoopConfig, Override, PreprocessConfig, TrainConfig};
+pub use checkpoint::{Checkpoint, CheckpointFile, CheckpointFolder, Snapshot};
+pub use config::{LoopConfig, Override, Precision, PredictorConfig, PreprocessConfig, TrainConfig};
+pub use device::DeviceChoice;
 pub use error::{Error, Result};
+pub use gradients::Gradients;
 pub use metrics::{MetricsLog, StepMetrics};
 pub use model::Model;
-pub use pretrain::{Event, Plan, Summary, pretrain};
+pub use objective::Objective;
+pub use pretrain::{Event, Observer, Plan, Summary, pretrain};
 pub use schedule::Schedule;

@@ -26,6 +26,9 @@ pub struct StepMetrics {
     /// SIGReg over the value of a perfect Gaussian, where that is known: 1 is best.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sigreg_over_floor: Option<f64>,
+    /// Norm of all gradients together, before clipping.
+    #[serde(default)]
+    pub gradient_norm: f64,
     /// Samples per second in this step.
     pub images_per_second: f64,
 }

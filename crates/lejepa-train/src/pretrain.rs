@@ -5,14 +5,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use candle_core::{DType, Device, Tensor};
+use candle_core::{DType, Tensor};
 use lejepa_data::{
-    BatchConfig, BatchSource, BatchStream, BrokenImage, Cached, Dataset, TrainingData, write_atomically,
+    Batch, BatchConfig, BatchSource, BatchStream, BrokenImage, Cached, Dataset, TrainingData,
+    write_atomically,
 };
 
+use crate::divergence::{find_culprit, save_batch};
+use crate::state::{Origin, State};
 use crate::{
-    AdamW, BrokenLog, Checkpoint, Error, MetricsLog, Model, Result, Snapshot, StepMetrics, TrainConfig,
-    audit_gradients,
+    BrokenLog, DeviceChoice, Error, Gradients, MetricsLog, Objective, Precision, Result, StepMetrics,
+    TrainConfig, audit_gradients,
 };
 
 /// What a run tells its caller.
@@ -24,6 +27,13 @@ pub enum Event<'a> {
         done: usize,
         /// How many there are.
         images: usize,
+    },
+    /// A checkpoint could not be read and was put aside; the run goes on from the one before.
+    Damaged {
+        /// Where it is now.
+        path: &'a Path,
+        /// What is wrong with it.
+        error: &'a Error,
     },
     /// The run is about to take its first step.
     Started(&'a Plan),
@@ -64,46 +74,47 @@ impl Summary {
     }
 }
 
+/// What a run tells its caller through, and how the caller ends it early.
+pub type Observer<'a> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'a;
+
 /// Trains into a run folder, or goes on where the run folder stopped. `observe` sees every step and
 /// may end the run early, which saves a checkpoint.
 pub fn pretrain(
     config: &TrainConfig,
     run: &Path,
-    observe: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+    device: DeviceChoice,
+    observe: &mut Observer<'_>,
 ) -> Result<Summary> {
     config.check()?;
-    let device = Device::Cpu;
+    check_precision(config, device)?;
+    let device = device.open()?;
     let loss = config.loss.build()?;
-    let data = open_data(config, observe)?;
-    let fingerprint = data.dataset.fingerprint().to_string();
-    let notes = data.dataset.notes().to_vec();
-    let source = Arc::new(BatchSource::new(
-        data,
-        config.views()?,
-        BatchConfig { batch: config.train.batch, seed: config.seed, broken_limit: config.data.broken_limit },
-    )?);
+    let source = Arc::new(open_batches(config, observe)?);
+    let data_fingerprint = source.dataset().fingerprint().to_string();
     let steps_per_epoch = source.steps_per_epoch();
     let total = config.total_steps(steps_per_epoch);
     let schedule = config.schedule(total);
 
-    let (start, model, mut optimizer) = match Checkpoint::latest(run)? {
-        Some(checkpoint) => {
-            check_same_run(&checkpoint, config, &fingerprint, run)?;
-            (checkpoint.step, checkpoint.model(&device)?, checkpoint.optimizer()?)
-        }
-        None => (0, Model::new(config, &device)?, AdamW::new(&config.optimizer)),
+    let origin = Origin { run, config, data_fingerprint: &data_fingerprint };
+    let resumed = State::resume(&origin, &device, &mut |path, error| {
+        let _ = observe(Event::Damaged { path, error });
+    })?;
+    let mut state = match resumed {
+        Some(state) => state,
+        None => State::new(config, &device)?,
     };
-    let save = |step, optimizer: &AdamW| {
-        Snapshot { step, config, data_fingerprint: &fingerprint, model: &model, optimizer }.save(run)
-    };
+    let start = state.taken;
     write_config(config, run)?;
     let mut log = MetricsLog::open(&run.join("metrics.jsonl"), start)?;
-    let parameters = model.trainable().map(|(_name, variable)| variable.elem_count()).sum();
     let mut broken = BrokenLog::open(&run.join("broken-images.jsonl"))?;
-    let mut keep_going =
-        observe(Event::Started(&Plan { images: source.dataset().len(), parameters, start, total, notes }));
+    let mut keep_going = observe(Event::Started(&Plan {
+        images: source.dataset().len(),
+        parameters: state.model.trainable().map(|(_name, variable)| variable.elem_count()).sum(),
+        start,
+        total,
+        notes: source.dataset().notes().to_vec(),
+    }));
 
-    let mut taken = start;
     let mut clock = Instant::now();
     for batch in BatchStream::start(source, start..total, config.data.worker_threads())? {
         if keep_going.is_break() {
@@ -113,9 +124,7 @@ pub fn pretrain(
             Ok(batch) => batch,
             Err(error) => {
                 // Data that cannot be read must not cost the steps since the last checkpoint.
-                if taken > start {
-                    save(taken, &optimizer)?;
-                }
+                state.save(&origin)?;
                 return Err(error.into());
             }
         };
@@ -124,53 +133,114 @@ pub fn pretrain(
                 let _ = observe(Event::Broken(image));
             }
         }
+
         let step = batch.step;
         let lr = schedule.at(step);
-        let diverged = |cause: String| Error::Diverged { step, cause };
-        let terms = model.loss(&batch, &loss).map_err(|error| match error {
-            Error::Loss(error @ lejepa_loss::Error::NotFinite { .. }) => diverged(error.to_string()),
-            error => error,
-        })?;
-        let value = scalar(&terms.loss)?;
-        if !value.is_finite() {
-            return Err(diverged(format!("the loss is {value}")));
-        }
-        let gradients = terms.loss.backward()?;
+        let objective = Objective {
+            model: &state.model,
+            average: state.average.as_ref(),
+            loss: &loss,
+            seed: config.seed,
+            masking: config.train.masking,
+            micro_batch: config.train.micro_batch,
+        };
+        let (terms, mut gradients) = match take_gradients(&objective, &batch)? {
+            Ok(found) => found,
+            Err(culprit) => {
+                let batch = save_batch(run, &batch, &culprit)?;
+                state.save(&origin)?;
+                return Err(Error::Diverged { step, culprit, batch });
+            }
+        };
         if step == 0 {
-            audit_gradients(model.trainable(), &gradients)?;
+            audit_gradients(state.model.trainable().map(|(name, _)| name), &gradients)?;
         }
-        optimizer.step(model.trainable(), &gradients, lr)?;
-        taken = step + 1;
+        if let Some(largest) = config.optimizer.clip {
+            gradients.clip(terms.gradient_norm, largest)?;
+        }
+        state.optimizer.step(state.model.trainable(), &gradients, lr)?;
+        state.taken = step + 1;
+        if let Some(average) = &state.average {
+            average.update(&state.model, state.taken, total)?;
+        }
 
-        let sigreg = scalar(&terms.sigreg)?;
         let metrics = StepMetrics {
             step,
             epoch: step as f64 / steps_per_epoch as f64,
             lr,
-            loss: value,
-            prediction: scalar(&terms.prediction)?,
-            sigreg,
-            sigreg_over_floor: loss.sigreg_floor(config.train.batch).map(|floor| sigreg / floor),
+            loss: terms.loss,
+            prediction: terms.prediction,
+            sigreg: terms.sigreg,
+            sigreg_over_floor: loss.sigreg_floor(config.train.batch).map(|floor| terms.sigreg / floor),
+            gradient_norm: terms.gradient_norm,
             images_per_second: config.train.batch as f64 / clock.elapsed().as_secs_f64(),
         };
         clock = Instant::now();
+        state.note_loss(metrics.loss);
         log.append(&metrics)?;
         keep_going = observe(Event::Step(&metrics));
-        if taken.is_multiple_of(config.train.checkpoint_every) && taken < total {
-            save(taken, &optimizer)?;
+        if state.taken.is_multiple_of(config.train.checkpoint_every) && state.taken < total {
+            state.save(&origin)?;
         }
     }
-    if taken > start {
-        save(taken, &optimizer)?;
+    state.save(&origin)?;
+    Ok(Summary { step: state.taken, total })
+}
+
+/// The numbers of a step.
+struct Terms {
+    loss: f64,
+    prediction: f64,
+    sigreg: f64,
+    gradient_norm: f64,
+}
+
+/// Loss and gradients of a batch, or the name of the first tensor that is not finite.
+fn take_gradients(
+    objective: &Objective<'_>,
+    batch: &Batch,
+) -> Result<std::result::Result<(Terms, Gradients), String>> {
+    let (terms, gradients) = match objective.gradients(batch) {
+        Ok(found) => found,
+        Err(Error::Loss(lejepa_loss::Error::NotFinite { .. })) => {
+            return Ok(Err(find_culprit(objective, batch, None)?));
+        }
+        Err(error) => return Err(error),
+    };
+    let terms = Terms {
+        loss: scalar(&terms.loss)?,
+        prediction: scalar(&terms.prediction)?,
+        sigreg: scalar(&terms.sigreg)?,
+        gradient_norm: gradients.norm()?,
+    };
+    if terms.loss.is_finite() && terms.gradient_norm.is_finite() {
+        Ok(Ok((terms, gradients)))
+    } else {
+        Ok(Err(find_culprit(objective, batch, Some(&gradients))?))
     }
-    Ok(Summary { step: taken, total })
+}
+
+/// Half precision is for graphics cards.
+fn check_precision(config: &TrainConfig, device: DeviceChoice) -> Result<()> {
+    if config.train.precision == Precision::Bf16 && device == DeviceChoice::Cpu {
+        return Err(Error::Setting {
+            field: "train.precision",
+            expected: "f32 on the CPU".into(),
+            got: "bf16".into(),
+        });
+    }
+    Ok(())
+}
+
+fn open_batches(config: &TrainConfig, observe: &mut Observer<'_>) -> Result<BatchSource> {
+    let data = open_data(config, observe)?;
+    let batches =
+        BatchConfig { batch: config.train.batch, seed: config.seed, broken_limit: config.data.broken_limit };
+    Ok(BatchSource::new(data, config.views()?, batches)?)
 }
 
 /// Opens the data, with a cache before it if the recipe asks for one.
-fn open_data(
-    config: &TrainConfig,
-    observe: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
-) -> Result<TrainingData> {
+fn open_data(config: &TrainConfig, observe: &mut Observer<'_>) -> Result<TrainingData> {
     let Some(folder) = &config.data.cache else { return Ok(config.data.open(&mut Ok)?) };
     let short_side = config.cache_short_side()?;
     let mut cached = |dataset: Box<dyn Dataset>| -> lejepa_data::Result<Box<dyn Dataset>> {
@@ -182,28 +252,6 @@ fn open_data(
         Ok(Box::new(cached))
     };
     Ok(config.data.open(&mut cached)?)
-}
-
-fn check_same_run(
-    checkpoint: &Checkpoint,
-    config: &TrainConfig,
-    fingerprint: &str,
-    run: &Path,
-) -> Result<()> {
-    // However many threads prepare them, batches are the same.
-    let decisive = |config: &TrainConfig| {
-        let mut config = config.clone();
-        config.data.workers = None;
-        config
-    };
-    let difference = if decisive(&checkpoint.config) != decisive(config) {
-        "another configuration"
-    } else if checkpoint.data_fingerprint != fingerprint {
-        "other training data"
-    } else {
-        return Ok(());
-    };
-    Err(Error::OtherRun { path: run.into(), difference })
 }
 
 fn write_config(config: &TrainConfig, run: &Path) -> Result<()> {

@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use indicatif::ProgressBar;
-use lejepa_train::{Event, Plan, StepMetrics, TrainConfig, pretrain};
+use lejepa_train::{DeviceChoice, Event, Plan, StepMetrics, TrainConfig, pretrain};
 
 use crate::recipe::RecipeArguments;
 use crate::{interrupt, output, progress};
@@ -36,6 +36,10 @@ pub(crate) struct Arguments {
     /// Weight of SIGReg, between 0 and 1
     #[arg(long, value_name = "NUMBER")]
     lambda: Option<f64>,
+
+    /// Where to compute: cpu, cuda or cuda:N
+    #[arg(long, value_name = "DEVICE", default_value_t)]
+    device: DeviceChoice,
 
     /// Run folder [default: runs/ and the recipe's folder or the data's name]
     #[arg(long, value_name = "FOLDER")]
@@ -79,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     interrupt::listen()?;
     let mut display = Display::default();
     let clock = Instant::now();
-    let summary = pretrain(&config, &out, &mut |event| display.show(&event));
+    let summary = pretrain(&config, &out, arguments.device, &mut |event| display.show(&event));
     display.finish();
     let summary = match summary {
         Err(_) if interrupt::requested() => {
@@ -134,6 +138,10 @@ impl Display {
                     self.finish();
                     self.bar = None;
                 }
+            }
+            Event::Damaged { path, error } => {
+                eprintln!("{error}");
+                eprintln!("put aside as {}, going on from the checkpoint before it", path.display());
             }
             Event::Started(plan) => self.start(plan),
             Event::Broken(image) => {

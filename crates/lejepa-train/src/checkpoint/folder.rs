@@ -1,0 +1,119 @@
+//! The checkpoints of a run, by step.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::Checkpoint;
+use super::header::Header;
+use super::snapshot::dispensable;
+use crate::{Error, Result};
+
+/// `RUN/checkpoints`.
+#[derive(Debug, Clone)]
+pub struct CheckpointFolder {
+    path: PathBuf,
+}
+
+/// One file of the folder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckpointFile {
+    /// Steps that were taken.
+    pub step: u64,
+    /// Mean loss of the steps before it, where its header can be read and says so.
+    pub loss: Option<f64>,
+    /// The file.
+    pub path: PathBuf,
+}
+
+impl CheckpointFolder {
+    /// That of a run.
+    pub fn of(run: &Path) -> Self {
+        Self { path: run.join("checkpoints") }
+    }
+
+    /// Where the checkpoint of a step is or will be.
+    pub fn path_of(&self, step: u64) -> PathBuf {
+        self.path.join(format!("step-{step:08}.safetensors"))
+    }
+
+    /// All checkpoints, the newest last; empty if there is no folder.
+    pub fn list(&self) -> Result<Vec<CheckpointFile>> {
+        let failed =
+            |source| Error::Data(lejepa_data::Error::Io { action: "list", path: self.path.clone(), source });
+        let entries = match std::fs::read_dir(&self.path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut files = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(failed)?.path();
+            let name = path.file_name().and_then(|name| name.to_str());
+            let step = name
+                .and_then(|name| name.strip_prefix("step-")?.strip_suffix(".safetensors"))
+                .and_then(|digits| digits.parse().ok());
+            if let Some(step) = step {
+                files.push(CheckpointFile { step, loss: read_loss(&path), path });
+            }
+        }
+        files.sort_by_key(|file| file.step);
+        Ok(files)
+    }
+
+    /// The newest checkpoint that can be read. Newer ones that cannot are put aside under another name
+    /// and told to `damaged`; if there are only such, the run cannot go on.
+    pub fn newest(&self, damaged: &mut dyn FnMut(&Path, &Error)) -> Result<Option<Checkpoint>> {
+        let mut files = self.list()?;
+        while let Some(file) = files.pop() {
+            match Checkpoint::read(&file.path) {
+                Ok(checkpoint) => return Ok(Some(checkpoint)),
+                Err(error @ Error::Checkpoint { .. }) if !files.is_empty() => {
+                    let aside = file.path.with_extension("safetensors.damaged");
+                    std::fs::rename(&file.path, &aside).map_err(|source| lejepa_data::Error::Io {
+                        action: "rename",
+                        path: file.path.clone(),
+                        source,
+                    })?;
+                    damaged(&aside, &error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The checkpoint of lowest loss, or the newest if none says its loss.
+    pub fn best(&self) -> Result<Option<CheckpointFile>> {
+        let mut files = self.list()?;
+        let worst =
+            |file: &CheckpointFile| file.loss.filter(|loss| loss.is_finite()).unwrap_or(f64::INFINITY);
+        // The sort is stable: of equal ones the newest comes last.
+        files.sort_by(|a, b| worst(b).total_cmp(&worst(a)));
+        Ok(files.pop())
+    }
+
+    pub(super) fn prune(&self, keep: usize) -> Result<()> {
+        for old in dispensable(&self.list()?, keep) {
+            // One file too many does no harm.
+            let _ = std::fs::remove_file(&old.path);
+        }
+        Ok(())
+    }
+}
+
+/// The loss in a file's header; nothing where that cannot be read.
+fn read_loss(path: &Path) -> Option<f64> {
+    /// Headers of real checkpoints are far shorter.
+    const LONGEST: u64 = 100 << 20;
+    let mut file = File::open(path).ok()?;
+    let mut length = [0; 8];
+    file.read_exact(&mut length).ok()?;
+    let rest = u64::from_le_bytes(length);
+    if rest > LONGEST {
+        return None;
+    }
+    let mut bytes = length.to_vec();
+    file.take(rest).read_to_end(&mut bytes).ok()?;
+    Header::parse(&bytes).ok()?.loss
+}

@@ -1,0 +1,68 @@
+//! What is done when a run diverges: the step is gone through again to find the first tensor that is
+//! not finite, and the batch is kept for a closer look.
+//!
+//! ```text
+//! RUN/diverged/step-00000042.safetensors    the views, (views, samples, channels, height, width)
+//! ```
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use candle_core::{DType, Device, Tensor};
+use lejepa_data::{Batch, ViewBatch, write_atomically};
+
+use crate::{Error, Gradients, Objective, Result};
+
+/// Whether every value is a finite number.
+pub(crate) fn is_finite(tensor: &Tensor) -> Result<bool> {
+    Ok(tensor.abs()?.sum_all()?.to_dtype(DType::F64)?.to_scalar::<f64>()?.is_finite())
+}
+
+/// The name of the first tensor of a step that is not finite: a parameter, then what the forward pass
+/// makes in its order, then a gradient.
+pub(crate) fn find_culprit(
+    objective: &Objective<'_>,
+    batch: &Batch,
+    gradients: Option<&Gradients>,
+) -> Result<String> {
+    for (part, parameters) in objective.model.parts() {
+        for (name, tensor) in parameters.tensors() {
+            if !is_finite(tensor)? {
+                return Ok(format!("the parameter {part}.{name}"));
+            }
+        }
+    }
+    match objective.check(batch) {
+        Err(Error::Model(lejepa_model::Error::NotFinite { name })) => return Ok(name),
+        Err(Error::Loss(error @ lejepa_loss::Error::NotFinite { .. })) => return Ok(error.to_string()),
+        Err(error) => return Err(error),
+        Ok(()) => {}
+    }
+    match gradients.map(Gradients::first_not_finite).transpose()?.flatten() {
+        Some(name) => Ok(format!("the gradient of {name}")),
+        None => Ok("the loss".into()),
+    }
+}
+
+/// Keeps the views of a batch, with what went wrong in the file's metadata.
+pub(crate) fn save_batch(run: &Path, batch: &Batch, culprit: &str) -> Result<PathBuf> {
+    let path = run.join("diverged").join(format!("step-{:08}.safetensors", batch.step));
+    let mut tensors = vec![("global".to_string(), views_tensor(&batch.global)?)];
+    if batch.local.views > 0 {
+        tensors.push(("local".to_string(), views_tensor(&batch.local)?));
+    }
+    let metadata = HashMap::from([
+        ("step".to_string(), batch.step.to_string()),
+        ("not_finite".to_string(), culprit.to_string()),
+    ]);
+    let bytes = safetensors::serialize(tensors, Some(metadata))
+        .map_err(|error| Error::Checkpoint { path: path.clone(), problem: error.to_string() })?;
+    write_atomically(&path, |file| file.write_all(&bytes))?;
+    Ok(path)
+}
+
+fn views_tensor(views: &ViewBatch) -> Result<Tensor> {
+    let ViewBatch { views, samples, channels, size, pixels } = views;
+    let shape: &[usize] = &[*views, *samples, *channels, size.height, size.width];
+    Ok(Tensor::from_slice(pixels, shape, &Device::Cpu)?)
+}

@@ -1,0 +1,111 @@
+//! The gradients of all parameters by name: summed over parts of a batch, measured, clipped.
+
+use std::collections::BTreeMap;
+
+use candle_core::backprop::GradStore;
+use candle_core::{DType, Tensor, Var};
+
+use crate::Result;
+
+/// Gradients by the parameter's name.
+#[derive(Debug, Default)]
+pub struct Gradients {
+    by_name: BTreeMap<String, Tensor>,
+}
+
+impl Gradients {
+    /// Adds what a backward pass found for the parameters.
+    pub fn add<'a>(
+        &mut self,
+        parameters: impl IntoIterator<Item = (String, &'a Var)>,
+        store: &GradStore,
+    ) -> Result<()> {
+        for (name, parameter) in parameters {
+            let Some(gradient) = store.get(parameter) else { continue };
+            // Detached, or the graph of the step would stay alive.
+            let mut sum = gradient.detach();
+            if let Some(before) = self.by_name.get(&name) {
+                sum = (before + sum)?;
+            }
+            self.by_name.insert(name, sum);
+        }
+        Ok(())
+    }
+
+    /// The gradient of a parameter, if it has one.
+    pub fn get(&self, name: &str) -> Option<&Tensor> {
+        self.by_name.get(name)
+    }
+
+    /// The Euclidean norm over all parameters; not finite if any entry is not.
+    pub fn norm(&self) -> Result<f64> {
+        let mut squares = 0.;
+        for gradient in self.by_name.values() {
+            squares += gradient.sqr()?.sum_all()?.to_dtype(DType::F64)?.to_scalar::<f64>()?;
+        }
+        Ok(squares.sqrt())
+    }
+
+    /// Shrinks all gradients so that their norm, given as it is, does not exceed `largest`.
+    pub fn clip(&mut self, norm: f64, largest: f64) -> Result<()> {
+        if norm > largest {
+            for gradient in self.by_name.values_mut() {
+                *gradient = (&*gradient * (largest / norm))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first parameter, by name, whose gradient is not finite.
+    pub fn first_not_finite(&self) -> Result<Option<&str>> {
+        for (name, gradient) in &self.by_name {
+            if !crate::divergence::is_finite(gradient)? {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::Device;
+
+    use super::*;
+
+    fn gradients_of(times: usize) -> Gradients {
+        let variable = Var::from_tensor(&Tensor::new(&[3f32, 4.], &Device::Cpu).unwrap()).unwrap();
+        let mut gradients = Gradients::default();
+        for _ in 0..times {
+            // The gradient of half the square is the value itself.
+            let store = (variable.sqr().unwrap() * 0.5).unwrap().sum_all().unwrap().backward().unwrap();
+            gradients.add([("p".to_string(), &variable)], &store).unwrap();
+        }
+        gradients
+    }
+
+    #[test]
+    fn parts_add_up() {
+        assert_eq!(gradients_of(1).norm().unwrap(), 5.);
+        assert_eq!(gradients_of(3).norm().unwrap(), 15.);
+    }
+
+    #[test]
+    fn clipping_keeps_the_direction_and_never_enlarges() {
+        let mut gradients = gradients_of(1);
+        gradients.clip(5., 1.).unwrap();
+        let values: Vec<f32> = gradients.get("p").unwrap().to_vec1().unwrap();
+        assert!((values[0] - 0.6).abs() < 1e-6 && (values[1] - 0.8).abs() < 1e-6, "{values:?}");
+        gradients.clip(1., 10.).unwrap();
+        assert!((gradients.norm().unwrap() - 1.).abs() < 1e-6);
+    }
+
+    #[test]
+    fn what_is_not_finite_is_named() {
+        let mut gradients = gradients_of(1);
+        assert_eq!(gradients.first_not_finite().unwrap(), None);
+        gradients.by_name.insert("q".into(), Tensor::new(&[1f32, f32::NAN], &Device::Cpu).unwrap());
+        assert_eq!(gradients.first_not_finite().unwrap(), Some("q"));
+        assert!(gradients.norm().unwrap().is_nan());
+    }
+}

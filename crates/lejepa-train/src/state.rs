@@ -1,0 +1,107 @@
+//! What changes while a run goes on: weights, averages, optimiser and the number of steps.
+
+use std::path::Path;
+
+use candle_core::Device;
+
+use crate::{AdamW, Average, Checkpoint, CheckpointFolder, Error, Model, Result, Snapshot, TrainConfig};
+
+/// The state of a run after some steps.
+#[derive(Debug)]
+pub(crate) struct State {
+    /// Steps that were taken.
+    pub(crate) taken: u64,
+    pub(crate) model: Model,
+    pub(crate) average: Option<Average>,
+    pub(crate) optimizer: AdamW,
+    /// Losses since the last checkpoint: their sum and how many.
+    losses: (f64, u64),
+}
+
+impl State {
+    /// Before the first step: a new encoder, or that of the run `train.init`.
+    pub(crate) fn new(config: &TrainConfig, device: &Device) -> Result<Self> {
+        let model = Model::new(config, device)?;
+        if let Some(init) = &config.train.init {
+            let weights = Checkpoint::require(init)?.encoder_weights();
+            model
+                .encoder_parameters()
+                .load(&weights)
+                .map_err(|error| Error::Init { path: init.clone(), problem: error.to_string() })?;
+        }
+        let average = match config.averaging {
+            Some(averaging) => Some(Average::new(averaging, config, &model, device)?),
+            None => None,
+        };
+        Ok(Self { taken: 0, model, average, optimizer: AdamW::new(&config.optimizer), losses: (0., 0) })
+    }
+
+    /// Where the run stopped, if it has been started before. Damaged checkpoints that were passed over
+    /// are told to `damaged`.
+    pub(crate) fn resume(
+        origin: &Origin<'_>,
+        device: &Device,
+        damaged: &mut dyn FnMut(&Path, &Error),
+    ) -> Result<Option<Self>> {
+        let Some(checkpoint) = CheckpointFolder::of(origin.run).newest(damaged)? else { return Ok(None) };
+        origin.check(&checkpoint)?;
+        let model = checkpoint.model(device)?;
+        Ok(Some(Self {
+            taken: checkpoint.step,
+            average: checkpoint.average(&model, device)?,
+            optimizer: checkpoint.optimizer(device)?,
+            model,
+            losses: (0., 0),
+        }))
+    }
+
+    /// Remembers the loss of a step for the next checkpoint.
+    pub(crate) fn note_loss(&mut self, loss: f64) {
+        self.losses = (self.losses.0 + loss, self.losses.1 + 1);
+    }
+
+    /// Saves a checkpoint, if a step was taken since the last one.
+    pub(crate) fn save(&mut self, origin: &Origin<'_>) -> Result<()> {
+        let (sum, count) = std::mem::take(&mut self.losses);
+        if count == 0 {
+            return Ok(());
+        }
+        Snapshot {
+            step: self.taken,
+            loss: Some(sum / count as f64),
+            config: origin.config,
+            data_fingerprint: origin.data_fingerprint,
+            model: &self.model,
+            average: self.average.as_ref(),
+            optimizer: &self.optimizer,
+        }
+        .save(origin.run)
+    }
+}
+
+/// What makes a run the same run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origin<'a> {
+    pub(crate) run: &'a Path,
+    pub(crate) config: &'a TrainConfig,
+    pub(crate) data_fingerprint: &'a str,
+}
+
+impl Origin<'_> {
+    fn check(&self, checkpoint: &Checkpoint) -> Result<()> {
+        // However many threads prepare them, batches are the same.
+        let decisive = |config: &TrainConfig| {
+            let mut config = config.clone();
+            config.data.workers = None;
+            config
+        };
+        let difference = if decisive(&checkpoint.config) != decisive(self.config) {
+            "another configuration"
+        } else if checkpoint.data_fingerprint != self.data_fingerprint {
+            "other training data"
+        } else {
+            return Ok(());
+        };
+        Err(Error::OtherRun { path: self.run.into(), difference })
+    }
+}
