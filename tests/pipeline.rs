@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use fixture::{LEJEPA, lejepa, lejepa_succeeds, workspace};
 use lejepa_eval::Report;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 fn read_lines(path: &Path) -> Vec<serde_json::Value> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -64,42 +66,157 @@ fn training_export_and_evaluation_fit_together() {
     assert!(std::fs::read_to_string(path.join("out/encoder-quick/report.md")).unwrap().contains(&table));
 }
 
+/// How often a run is killed; `scripts/kill-and-resume.sh` asks for more.
+fn kills() -> u64 {
+    std::env::var("LEJEPA_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(3)
+}
+
 #[test]
-fn a_killed_run_goes_on_to_the_same_weights() {
+fn a_run_killed_at_random_moments_goes_on_to_the_same_weights() {
     let folder = workspace();
     let path = folder.path();
+    let epochs = (6 * kills()).to_string();
     let train = |run: &str| {
         let mut command = Command::new(LEJEPA);
-        command.current_dir(path).args(["train", "--config", "train.toml", "--epochs", "12", "--out", run]);
+        command.current_dir(path).args([
+            "train",
+            "--config",
+            "train.toml",
+            "--epochs",
+            &epochs,
+            "--out",
+            run,
+        ]);
+        // Everything that a checkpoint can hold.
+        command.args(["--set", "averaging={kind='ema', decay=0.9}", "--set", "predictor.hidden=[8]"]);
+        command.args(["--set", "encoder.drop_path=0.2", "--set", "train.masking=0.25"]);
+        command.args(["--set", "train.micro_batch=8", "--set", "train.checkpoint_every=5"]);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         command
     };
     assert!(train("whole").status().unwrap().success());
 
+    let seed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
+    let mut generator = ChaCha8Rng::seed_from_u64(seed);
     let mut killed = 0;
-    for lines in [7, 43] {
+    for _ in 0..kills() {
         let mut child = train("killed").spawn().unwrap();
+        // Not before it has come further than the last time, or it would never arrive; then any moment,
+        // be it in a step, a log line or a checkpoint.
+        let before = read_lines(&path.join("killed/metrics.jsonl")).len();
+        let (steps, wait) = (generator.random_range(1..15), generator.random_range(0..20_000));
         let started = Instant::now();
-        while read_lines(&path.join("killed/metrics.jsonl")).len() < lines
+        while read_lines(&path.join("killed/metrics.jsonl")).len() < before + steps
             && child.try_wait().unwrap().is_none()
         {
             assert!(started.elapsed() < Duration::from_secs(120), "no progress");
-            std::thread::sleep(Duration::from_millis(2));
+            std::thread::sleep(Duration::from_millis(1));
         }
-        killed += usize::from(child.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_micros(wait));
+        killed += u64::from(child.try_wait().unwrap().is_none());
         child.kill().unwrap();
         child.wait().unwrap();
     }
-    assert!(killed > 0, "the run was too fast to be killed");
+    assert!(killed >= kills().div_ceil(2), "the run was too fast to be killed");
     assert!(train("killed").status().unwrap().success());
 
     let last = |run: &str| std::fs::read(checkpoints(&path.join(run)).pop().unwrap()).unwrap();
-    assert!(last("whole") == last("killed"), "weights and optimiser state differ");
+    assert!(last("whole") == last("killed"), "weights and optimiser state differ, moments of seed {seed}");
     let losses = |run: &str| -> Vec<_> {
         let lines = read_lines(&path.join(run).join("metrics.jsonl"));
         lines.into_iter().map(|line| (line["step"].clone(), line["loss"].clone())).collect()
     };
     assert_eq!(losses("whole"), losses("killed"));
+}
+
+#[test]
+fn a_damaged_checkpoint_costs_the_steps_since_the_one_before() {
+    let folder = workspace();
+    let path = folder.path();
+    let run = path.join("run");
+    let train = ["train", "--config", "train.toml", "--out", "run", "--set", "train.checkpoint_every=8"];
+    lejepa_succeeds(path, &train);
+    let files = checkpoints(&run);
+    let (newest, before) = (&files[files.len() - 1], &files[files.len() - 2]);
+    let whole = std::fs::read(newest).unwrap();
+
+    // One bit in the middle of the weights; then a file that was cut off.
+    let mut flipped = whole.clone();
+    let middle = flipped.len() / 2;
+    flipped[middle] ^= 1;
+    for damaged in [&flipped[..], &whole[..whole.len() - 10], &whole[..5]] {
+        std::fs::write(newest, damaged).unwrap();
+        let output = lejepa_succeeds(path, &train);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(message.contains("damaged checkpoint") && message.contains("step-00000020"), "{message}");
+        assert!(message.contains("going on after step 16"), "{message}");
+        assert!(std::fs::read(newest).unwrap() == whole, "the steps were taken again");
+    }
+
+    // With nothing to fall back on the run stops instead of starting anew.
+    for file in
+        checkpoints(&run).iter().filter(|file| file.extension().is_some_and(|end| end == "safetensors"))
+    {
+        std::fs::write(file, &whole[..5]).unwrap();
+    }
+    assert!(before.exists());
+    let output = lejepa(path, &train);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("damaged checkpoint"));
+}
+
+#[test]
+fn a_diverged_run_names_the_tensor_and_keeps_the_batch() {
+    let folder = workspace();
+    let path = folder.path();
+    let output =
+        lejepa(path, &["train", "--config", "train.toml", "--out", "run", "--set", "optimizer.lr=1e30"]);
+    assert_eq!(output.status.code(), Some(1));
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(message.contains("diverged at step") && message.contains("optimizer.lr"), "{message}");
+    assert!(message.contains("not finite: ") && message.contains("run/diverged/step-"), "{message}");
+    let batch = std::fs::read_dir(path.join("run/diverged")).unwrap().next().unwrap().unwrap().path();
+    let views = candle_core::safetensors::load(&batch, &candle_core::Device::Cpu).unwrap();
+    assert_eq!(views["global"].dims(), [2, 16, 1, 16, 16]);
+    assert_eq!(views["local"].dims(), [1, 16, 1, 8, 8]);
+    assert!(!checkpoints(&path.join("run")).is_empty(), "the steps before are saved");
+}
+
+#[test]
+fn a_dry_run_tells_what_would_happen_and_writes_nothing() {
+    let folder = workspace();
+    let output = lejepa_succeeds(folder.path(), &["train", "--config", "train.toml", "--dry-run"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    for part in ["160 images", "2 x 16x16 global and 1 x 8x8 local", "tensors learn", "s per step", "GB"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert!(!folder.path().join("runs").exists());
+}
+
+#[test]
+fn a_run_can_start_from_the_encoder_of_another() {
+    let folder = workspace();
+    let path = folder.path();
+    lejepa_succeeds(path, &["train", "--config", "train.toml", "--out", "first"]);
+    let further = ["train", "--config", "train.toml", "--out", "second", "--init", "first"];
+    lejepa_succeeds(path, &[&further[..], &["--set", "optimizer.lr=1e-30"]].concat());
+    let weights = |run: &str| {
+        let file = checkpoints(&path.join(run)).pop().unwrap();
+        candle_core::safetensors::load(file, &candle_core::Device::Cpu).unwrap()
+    };
+    let (first, second) = (weights("first"), weights("second"));
+    let value = |weights: &std::collections::HashMap<String, candle_core::Tensor>, name: &str| {
+        weights[name].flatten_all().unwrap().to_vec1::<f32>().unwrap()
+    };
+    let encoder = "encoder.blocks.0.attn.qkv.weight";
+    assert_eq!(value(&first, encoder), value(&second, encoder), "no step moves it at this rate");
+    let projector = "projector.output.weight";
+    assert_ne!(value(&first, projector), value(&second, projector), "the projector is new");
+
+    let output =
+        lejepa(path, &[&further[..4], &["third", "--init", "first", "--set", "encoder.dim=32"]].concat());
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(message.contains("cannot start from the encoder of first"), "{message}");
 }
 
 #[test]

@@ -16,12 +16,14 @@ pub(crate) fn bar(total: u64) -> ProgressBar {
     bar
 }
 
-/// `2m05s`, or `7.3s` below a minute.
+/// `7.3s`, `2m05s` or `3h07m`.
 pub(crate) fn duration(elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64();
     if seconds < 60. {
         format!("{seconds:.1}s")
+    } else if seconds < 3600. {
+        format!("{}m{:02.0}s", seconds as u64 / 60, (seconds % 60.).floor())
     } else {
-        format!("{}m{:02.0}s", seconds as u64 / 60, seconds % 60.)
+        format!("{}h{:02}m", seconds as u64 / 3600, seconds as u64 % 3600 / 60)
     }
 }

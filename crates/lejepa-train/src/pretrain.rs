@@ -136,14 +136,7 @@ pub fn pretrain(
 
         let step = batch.step;
         let lr = schedule.at(step);
-        let objective = Objective {
-            model: &state.model,
-            average: state.average.as_ref(),
-            loss: &loss,
-            seed: config.seed,
-            masking: config.train.masking,
-            micro_batch: config.train.micro_batch,
-        };
+        let objective = state.objective(config, &loss);
         let (terms, mut gradients) = match take_gradients(&objective, &batch)? {
             Ok(found) => found,
             Err(culprit) => {
@@ -221,7 +214,7 @@ fn take_gradients(
 }
 
 /// Half precision is for graphics cards.
-fn check_precision(config: &TrainConfig, device: DeviceChoice) -> Result<()> {
+pub(crate) fn check_precision(config: &TrainConfig, device: DeviceChoice) -> Result<()> {
     if config.train.precision == Precision::Bf16 && device == DeviceChoice::Cpu {
         return Err(Error::Setting {
             field: "train.precision",
@@ -232,7 +225,7 @@ fn check_precision(config: &TrainConfig, device: DeviceChoice) -> Result<()> {
     Ok(())
 }
 
-fn open_batches(config: &TrainConfig, observe: &mut Observer<'_>) -> Result<BatchSource> {
+pub(crate) fn open_batches(config: &TrainConfig, observe: &mut Observer<'_>) -> Result<BatchSource> {
     let data = open_data(config, observe)?;
     let batches =
         BatchConfig { batch: config.train.batch, seed: config.seed, broken_limit: config.data.broken_limit };

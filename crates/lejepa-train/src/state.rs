@@ -3,8 +3,11 @@
 use std::path::Path;
 
 use candle_core::Device;
+use lejepa_loss::LejepaLoss;
 
-use crate::{AdamW, Average, Checkpoint, CheckpointFolder, Error, Model, Result, Snapshot, TrainConfig};
+use crate::{
+    AdamW, Average, Checkpoint, CheckpointFolder, Error, Model, Objective, Result, Snapshot, TrainConfig,
+};
 
 /// The state of a run after some steps.
 #[derive(Debug)]
@@ -53,6 +56,18 @@ impl State {
             model,
             losses: (0., 0),
         }))
+    }
+
+    /// What the next step minimises.
+    pub(crate) fn objective<'a>(&'a self, config: &TrainConfig, loss: &'a LejepaLoss) -> Objective<'a> {
+        Objective {
+            model: &self.model,
+            average: self.average.as_ref(),
+            loss,
+            seed: config.seed,
+            masking: config.train.masking,
+            micro_batch: config.train.micro_batch,
+        }
     }
 
     /// Remembers the loss of a step for the next checkpoint.

@@ -3,12 +3,13 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::Args;
 use indicatif::ProgressBar;
-use lejepa_train::{DeviceChoice, Event, Plan, StepMetrics, TrainConfig, pretrain};
+use lejepa_data::ViewSize;
+use lejepa_train::{DeviceChoice, Event, Plan, StepMetrics, TrainConfig, pretrain, rehearse};
 
 use crate::recipe::RecipeArguments;
 use crate::{interrupt, output, progress};
@@ -41,6 +42,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DEVICE", default_value_t)]
     device: DeviceChoice,
 
+    /// Start from the encoder of another run, such as one of `lejepa import`
+    #[arg(long, value_name = "RUN")]
+    init: Option<PathBuf>,
+
+    /// Show what the run would do and need, check that every parameter learns, and stop
+    #[arg(long)]
+    dry_run: bool,
+
     /// Run folder [default: runs/ and the recipe's folder or the data's name]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -61,6 +70,9 @@ impl Arguments {
         if let Some(lambda) = self.lambda {
             flags.push(("loss.lambda", lambda.into()));
         }
+        if let Some(init) = &self.init {
+            flags.push(("train.init", init.display().to_string().into()));
+        }
         self.recipe.load(flags)
     }
 
@@ -79,6 +91,9 @@ impl Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let config = arguments.config()?;
+    if arguments.dry_run {
+        return dry_run(&config, arguments.device);
+    }
     let out = arguments.out(&config);
     interrupt::listen()?;
     let mut display = Display::default();
@@ -109,6 +124,44 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         None => eprintln!("nothing to do: all {} steps were taken before", summary.total),
     }
     output::line(out.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what a run would do and need.
+fn dry_run(config: &TrainConfig, device: DeviceChoice) -> Result<ExitCode> {
+    let mut display = Display::default();
+    let rehearsal = rehearse(config, device, &mut |event| display.show(&event))?;
+    let views = |(count, size): (usize, ViewSize)| format!("{count} x {}x{}", size.height, size.width);
+    let local = match rehearsal.local {
+        (0, _) => String::new(),
+        local => format!(" and {} local", views(local)),
+    };
+    let parameters: Vec<String> = rehearsal
+        .parameters
+        .iter()
+        .map(|(part, count)| format!("{part} {:.2} M", *count as f64 / 1e6))
+        .collect();
+    let memory = rehearsal
+        .memory
+        .map_or_else(|| "not known on this system".into(), |bytes| format!("about {:.1} GB", bytes / 1e9));
+    let run = Duration::from_secs_f64(rehearsal.step_seconds * rehearsal.steps as f64);
+    let [few, more] = rehearsal.measured;
+    let rows = [
+        ("data", format!("{} images, {} steps of {}", rehearsal.images, rehearsal.steps, config.train.batch)),
+        ("views", format!("{} global{local}", views(rehearsal.global))),
+        ("encoder", format!("{}, {} dimensions", config.encoder.arch, rehearsal.feature_dim)),
+        ("parameters", parameters.join(", ")),
+        ("gradients", format!("all {} tensors learn", rehearsal.tensors)),
+        ("memory", memory),
+        (
+            "time",
+            format!("about {:.2} s per step, {} in all", rehearsal.step_seconds, progress::duration(run)),
+        ),
+        ("measured", format!("on {few} and {more} images, {device}; nothing was written")),
+    ];
+    for (name, value) in rows {
+        output::line(format_args!("{name:<11} {value}"));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

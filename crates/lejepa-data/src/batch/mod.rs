@@ -30,6 +30,16 @@ pub struct Batch {
     pub broken: Vec<BrokenImage>,
 }
 
+impl Batch {
+    /// The same batch with its first samples only.
+    pub fn first_samples(mut self, samples: usize) -> Self {
+        for views in [&mut self.global, &mut self.local] {
+            views.keep_samples(samples);
+        }
+        self
+    }
+}
+
 /// Views of one size, `(views, samples, channels, height, width)`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ViewBatch {
@@ -49,6 +59,15 @@ impl ViewBatch {
     fn black((views, size): (usize, ViewSize), samples: usize, channels: usize) -> Self {
         let pixels = vec![0.; views * samples * channels * size.height * size.width];
         Self { views, samples, channels, size, pixels }
+    }
+
+    fn keep_samples(&mut self, samples: usize) {
+        let samples = samples.min(self.samples);
+        let kept: Vec<f32> = (0..self.views)
+            .flat_map(|view| (0..samples).map(move |sample| (view, sample)))
+            .flat_map(|(view, sample)| self.view(view, sample).iter().copied())
+            .collect();
+        (self.samples, self.pixels) = (samples, kept);
     }
 
     /// One view of a sample.
