@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use candle_core::{DType, Device, Tensor};
 use lejepa_data::{CARD_FORMAT, EncoderCard, Image, Preprocess};
 use lejepa_embed::Encoder as Exported;
-use lejepa_model::{Encoder, EncoderConfig, ImageSize, Parameters};
+use lejepa_model::{Encoder, EncoderConfig, ImageSize, Parameters, Pass, Pool};
 
 /// ONNX Runtime and PyTorch sum in another order; features are of order one.
 const TOLERANCE: f32 = 1e-4;
@@ -24,6 +24,7 @@ fn config(image_size: ImageSize) -> EncoderConfig {
         dim: Some(48),
         depth: Some(3),
         heads: Some(3),
+        ..Default::default()
     }
 }
 
@@ -74,22 +75,51 @@ fn timms_weights_give_timms_feature_through_onnx_runtime() {
     assert!(difference < TOLERANCE, "{difference:e}");
 }
 
+/// Compares Candle with ONNX Runtime for batches of several sizes.
+fn compare(config: &EncoderConfig, batches: &[usize]) {
+    let mut parameters = Parameters::new(5, DType::F32, &Device::Cpu);
+    let encoder = Encoder::new(config, parameters.root()).unwrap();
+    for (index, variable) in parameters.trainable().values().enumerate() {
+        // Untrained parameters that are all zero or all one would hide a mistake.
+        let count = variable.elem_count();
+        let noise: Vec<f32> = (0..count).map(|i| ((i + index) % 17) as f32 * 0.01).collect();
+        let noise = Tensor::from_vec(noise, variable.shape(), &Device::Cpu).unwrap();
+        variable.set(&(variable.as_tensor() + noise).unwrap()).unwrap();
+    }
+    let size = encoder.shape().image_size();
+    let bytes = lejepa_onnx::encode(&encoder, &parameters, &card(size)).unwrap();
+    let exported = open(&bytes).unwrap();
+    for &batch in batches {
+        let shape = (batch, 3, size.height, size.width);
+        let pixels = Tensor::randn(0f32, 1., shape, &Device::Cpu).unwrap();
+        let expected = encoder.forward(&pixels, &Pass::eval()).unwrap();
+        let expected: Vec<f32> = expected.flatten_all().unwrap().to_vec1().unwrap();
+        let pixels: Vec<f32> = pixels.flatten_all().unwrap().to_vec1().unwrap();
+        let embedding = exported.embed_pixels(batch, &pixels).unwrap();
+        let difference = largest_difference(embedding.as_slice().unwrap(), &expected);
+        assert!(difference < TOLERANCE, "{config:?}, batch {batch}: {difference:e}");
+    }
+}
+
 #[test]
 fn candle_and_onnx_runtime_agree_for_any_batch_and_shape() {
     for size in [ImageSize::from(32), ImageSize { height: 16, width: 40 }] {
-        let (encoder, bytes) = encode(size, &card(size));
-        let exported = open(&bytes).unwrap();
-        for batch in [1, 2, 17] {
-            let shape = (batch, 3, size.height, size.width);
-            let pixels = Tensor::randn(0f32, 1., shape, &Device::Cpu).unwrap();
-            let expected: Vec<f32> =
-                encoder.forward(&pixels).unwrap().flatten_all().unwrap().to_vec1().unwrap();
-            let pixels: Vec<f32> = pixels.flatten_all().unwrap().to_vec1().unwrap();
-            let embedding = exported.embed_pixels(batch, &pixels).unwrap();
-            let difference = largest_difference(embedding.as_slice().unwrap(), &expected);
-            assert!(difference < TOLERANCE, "{size}, batch {batch}: {difference:e}");
-        }
+        compare(&config(size), &[1, 2, 17]);
     }
+}
+
+#[test]
+fn candle_and_onnx_runtime_agree_for_every_option_of_a_vision_transformer() {
+    let plain = EncoderConfig { depth: Some(2), ..config(32.into()) };
+    let registers = EncoderConfig { registers: Some(3), layer_scale: Some(0.3), ..plain.clone() };
+    compare(&registers, &[3]);
+    let without_positions = EncoderConfig { embed_prefix: Some(false), ..registers.clone() };
+    compare(&without_positions, &[3]);
+    let average = EncoderConfig { pool: Some(Pool::Average), ..registers };
+    compare(&average, &[3]);
+    compare(&EncoderConfig { class_token: Some(false), ..average }, &[3]);
+    let patches = EncoderConfig { pool: Some(Pool::Average), class_token: Some(false), ..plain };
+    compare(&EncoderConfig { mlp_hidden: Some(50), ..patches }, &[3]);
 }
 
 #[test]

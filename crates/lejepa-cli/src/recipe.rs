@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use lejepa_model::EncoderConfig;
 use lejepa_train::{Override, TrainConfig};
 
 #[derive(Debug, Args)]
@@ -32,9 +33,9 @@ impl RecipeArguments {
         let mut change =
             |key: &str, value: Option<toml::Value>| overrides.push(Override { key: key.into(), value });
         if let Some(arch) = &self.arch {
-            // A named architecture fixes its sizes; those of the recipe belong to another one.
-            for size in ["image_size", "patch_size", "dim", "depth", "heads"] {
-                change(&format!("encoder.{size}"), None);
+            // The sizes and options of the recipe belong to another architecture.
+            for field in EncoderConfig::ARCHITECTURE_FIELDS {
+                change(field, None);
             }
             change("encoder.arch", Some(arch.clone().into()));
         }

@@ -11,6 +11,8 @@ pub enum Initialisation {
     Zeros,
     /// All one.
     Ones,
+    /// All this value.
+    Constant(f64),
     /// Gaussian with this standard deviation.
     Normal(f64),
     /// Gaussian with this standard deviation, cut at -2 and 2 as in timm.
@@ -27,6 +29,7 @@ impl Initialisation {
         match self {
             Self::Zeros => vec![0.; count],
             Self::Ones => vec![1.; count],
+            Self::Constant(value) => vec![value as f32; count],
             Self::Normal(deviation) => (0..count)
                 .map(|_| {
                     let value: f64 = StandardNormal.sample(&mut generator);

@@ -42,7 +42,7 @@ pub use pass::{Pass, SumAcross};
 pub use projector::{Projector, ProjectorConfig};
 pub use resnet::{ResNetBlock, ResNetShape};
 pub use shape::EncoderShape;
-pub use vit::{VisionTransformer, VitShape, VitTokens};
+pub use vit::{Pool, VisionTransformer, VitShape, VitTokens};
 
 // Candle multiplies matrices with this crate; naming it here switches its AVX-512 kernels on.
 use gemm as _;

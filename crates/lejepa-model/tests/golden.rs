@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use candle_core::{DType, Device, Tensor};
 use lejepa_model::layers::resample_position_embedding;
-use lejepa_model::{ImageSize, Parameters, Pass, VisionTransformer, VitShape};
+use lejepa_model::{ImageSize, Parameters, Pass, Pool, VisionTransformer, VitShape};
 
 /// Both sides compute in f32, with another order of summation; the features are of order one.
 const FEATURE_TOLERANCE: f32 = 2e-5;
@@ -27,47 +27,91 @@ fn assert_close(left: &Tensor, right: &Tensor, tolerance: f32, what: &str) {
     assert!(difference <= tolerance, "{what}: {difference:e} above {tolerance:e}");
 }
 
-fn vit_with_golden_weights(golden: &HashMap<String, Tensor>) -> (VisionTransformer, Parameters) {
-    let shape = VitShape { image_size: 32.into(), patch_size: 8, channels: 3, dim: 48, depth: 3, heads: 3 };
+fn part(golden: &HashMap<String, Tensor>, prefix: &str) -> HashMap<String, Tensor> {
+    let of_part = |(name, tensor): (&String, &Tensor)| {
+        name.strip_prefix(prefix).map(|name| (name.to_string(), tensor.clone()))
+    };
+    golden.iter().filter_map(of_part).collect()
+}
+
+fn vit_with_golden_weights(
+    shape: &VitShape,
+    golden: &HashMap<String, Tensor>,
+) -> (VisionTransformer, Parameters) {
     let mut parameters = Parameters::new(0, DType::F32, &Device::Cpu);
-    let vit = VisionTransformer::new(&shape, parameters.root()).unwrap();
-    let weights = golden
-        .iter()
-        .filter_map(|(name, tensor)| Some((name.strip_prefix("weights.")?.to_string(), tensor.clone())))
-        .collect();
-    parameters.load(&weights).unwrap();
+    let vit = VisionTransformer::new(shape, parameters.root()).unwrap();
+    parameters.load(&part(golden, "weights.")).unwrap();
     (vit, parameters)
 }
 
-#[test]
-fn features_and_attention_agree_with_timm() {
-    let golden = golden("vit");
-    let (vit, _parameters) = vit_with_golden_weights(&golden);
-    let output = vit.forward_tokens(&golden["input"]).unwrap();
-    assert_close(&output.tokens, &golden["features"], FEATURE_TOLERANCE, "features");
-    assert_close(&output.last_attention, &golden["last_attention"], FEATURE_TOLERANCE, "attention");
-    let feature = vit.forward(&golden["input"], &Pass::eval()).unwrap();
-    assert_close(&feature, &golden["feature"], FEATURE_TOLERANCE, "feature");
-    assert_close(&feature, &golden["train_feature"], FEATURE_TOLERANCE, "train feature");
+fn plain() -> VitShape {
+    VitShape {
+        image_size: 32.into(),
+        patch_size: 8,
+        dim: 48,
+        depth: 3,
+        heads: 3,
+        mlp_hidden: 192,
+        ..Default::default()
+    }
 }
 
-#[test]
-fn every_gradient_agrees_with_timm() {
-    let golden = golden("vit");
-    let (vit, parameters) = vit_with_golden_weights(&golden);
-    let feature = vit.forward(&golden["input"], &Pass::eval()).unwrap();
+fn with_registers_and_layer_scale() -> VitShape {
+    VitShape { dim: 32, depth: 2, heads: 2, mlp_hidden: 128, registers: 2, layer_scale: Some(0.1), ..plain() }
+}
+
+fn averaged() -> VitShape {
+    VitShape {
+        image_size: ImageSize { height: 16, width: 24 },
+        dim: 16,
+        depth: 2,
+        heads: 2,
+        mlp_hidden: 64,
+        pool: Pool::Average,
+        ..plain()
+    }
+}
+
+/// Features and every gradient of `sum(feature * linspace(-1, 1))`.
+fn compare(shape: &VitShape, input: &Tensor, golden: &HashMap<String, Tensor>, pass: &Pass) {
+    let (vit, parameters) = vit_with_golden_weights(shape, golden);
+    let tokens = vit.forward_tokens(input).unwrap().tokens;
+    assert_close(&tokens, &golden["features"], FEATURE_TOLERANCE, "features");
+    let feature = vit.forward(input, pass).unwrap();
+    assert_close(&feature, &golden["feature"], FEATURE_TOLERANCE, "feature");
+
     let count = feature.elem_count();
     let target: Vec<f32> = (0..count).map(|i| -1. + 2. * i as f32 / (count - 1) as f32).collect();
     let target = Tensor::from_vec(target, feature.shape(), &Device::Cpu).unwrap();
     let gradients = (feature * target).unwrap().sum_all().unwrap().backward().unwrap();
-
-    let expected = golden.keys().filter(|name| name.starts_with("grad.")).count();
-    assert_eq!(parameters.trainable().len(), expected);
+    let expected = part(golden, "grad.");
+    assert_eq!(parameters.trainable().len(), expected.len());
     for (name, variable) in parameters.trainable() {
         let gradient = gradients.get(variable).unwrap_or_else(|| panic!("{name} has no gradient"));
-        let reference = &golden[&format!("grad.{name}")];
-        assert_close(gradient, reference, GRADIENT_TOLERANCE * largest(reference), name);
+        assert_close(gradient, &expected[name], GRADIENT_TOLERANCE * largest(&expected[name]), name);
     }
+}
+
+#[test]
+fn features_attention_and_gradients_agree_with_timm() {
+    for (name, shape) in [("vit", plain()), ("vit_reg", with_registers_and_layer_scale())] {
+        let golden = golden(name);
+        compare(&shape, &golden["input"], &golden, &Pass::eval());
+        let (vit, _parameters) = vit_with_golden_weights(&shape, &golden);
+        let attention = vit.forward_tokens(&golden["input"]).unwrap().last_attention;
+        assert_close(&attention, &golden["last_attention"], FEATURE_TOLERANCE, "attention");
+        let feature = vit.forward(&golden["input"], &Pass::train(0)).unwrap();
+        assert_close(&feature, &golden["train_feature"], FEATURE_TOLERANCE, "train feature");
+    }
+}
+
+#[test]
+fn the_average_of_the_patches_agrees_with_timm() {
+    let golden = golden("vit_average");
+    let registers = VitShape { registers: 2, embed_prefix: false, ..averaged() };
+    compare(&registers, &golden["input"], &part(&golden, "class."), &Pass::train(0));
+    let bare = VitShape { class_token: false, ..averaged() };
+    compare(&bare, &golden["input"], &part(&golden, "none."), &Pass::train(0));
 }
 
 #[test]

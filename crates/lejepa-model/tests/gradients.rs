@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use candle_core::{DType, Device, Tensor, Var};
-use lejepa_model::{Parameters, Pass, Projector, ProjectorConfig, VisionTransformer, VitShape};
+use lejepa_model::{Parameters, Pass, Pool, Projector, ProjectorConfig, VisionTransformer, VitShape};
 
 const STEP: f64 = 1e-6;
 /// Central differences err by about `STEP^2`, cancellation by `1e-16 / STEP`.
@@ -60,22 +60,48 @@ fn the_projector_in_train_mode_has_the_right_gradient() {
     });
 }
 
-#[test]
-fn a_vit_on_a_smaller_non_square_image_has_the_right_gradient() {
-    let shape = VitShape {
+fn small_vit() -> VitShape {
+    VitShape {
         image_size: lejepa_model::ImageSize { height: 12, width: 8 },
         patch_size: 4,
         channels: 1,
         dim: 8,
         depth: 2,
         heads: 2,
-    };
+        mlp_hidden: 32,
+        ..Default::default()
+    }
+}
+
+fn check_vit(shape: &VitShape, image: [usize; 2], pass: &Pass) {
     let mut parameters = Parameters::new(1, DType::F64, &Device::Cpu);
-    let vit = VisionTransformer::new(&shape, parameters.root()).unwrap();
-    let (pixels, target) = (random(&[3, 1, 8, 4], 2), random(&[3, 8], 3));
+    let vit = VisionTransformer::new(shape, parameters.root()).unwrap();
+    // Untrained class and register tokens are too close to zero for a norm to be smooth there.
+    for variable in parameters.trainable().values() {
+        let noise = (random(variable.dims(), 4) * 0.3).unwrap();
+        variable.set(&(variable.as_tensor() + noise).unwrap()).unwrap();
+    }
+    let (pixels, target) = (random(&[3, 1, image[0], image[1]], 2), random(&[3, 8], 3));
     check_gradients(&parameters, || {
-        (vit.forward(&pixels, &Pass::train(0)).unwrap() * &target).unwrap().sum_all().unwrap()
+        (vit.forward(&pixels, pass).unwrap() * &target).unwrap().sum_all().unwrap()
     });
+}
+
+#[test]
+fn a_vit_on_a_smaller_non_square_image_has_the_right_gradient() {
+    check_vit(&small_vit(), [8, 4], &Pass::train(0));
+}
+
+#[test]
+fn every_option_of_a_vit_has_the_right_gradient() {
+    let registers = VitShape { registers: 2, layer_scale: Some(0.5), ..small_vit() };
+    let pass = Pass::train(0).with_masking(0.5);
+    check_vit(&registers, [12, 8], &pass);
+    let without_positions = VitShape { embed_prefix: false, drop_path: 0.5, ..registers };
+    check_vit(&without_positions, [8, 12], &pass);
+    let average = VitShape { pool: Pool::Average, ..without_positions };
+    check_vit(&average, [8, 8], &pass);
+    check_vit(&VitShape { class_token: false, registers: 0, ..average }, [8, 4], &pass);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use candle_core::Tensor;
 use lejepa_data::{EMBEDDING_OUTPUT, PIXELS_INPUT};
 use lejepa_model::layers::LayerNorm;
-use lejepa_model::{Parameters, VitShape};
+use lejepa_model::{Parameters, Pool, VitShape};
 
 use crate::Result;
 use crate::graph::{
@@ -13,7 +13,7 @@ use crate::graph::{
 };
 use crate::proto::GraphProto;
 
-/// The graph from pixels `(batch, channels, height, width)` to the class token `(batch, dim)`.
+/// The graph from pixels `(batch, channels, height, width)` to features `(batch, dim)`.
 pub(crate) fn graph(shape: &VitShape, parameters: &Parameters) -> Result<GraphProto> {
     let mut graph = Graph::new("vit", parameters.tensors());
     let size = shape.image_size;
@@ -32,10 +32,20 @@ pub(crate) fn graph(shape: &VitShape, parameters: &Parameters) -> Result<GraphPr
 
     let mut tokens = embed_patches(&mut graph, shape)?;
     for index in 0..shape.depth {
-        tokens = block(&mut graph, &format!("blocks.{index}"), &tokens)?;
+        tokens = block(&mut graph, shape, &format!("blocks.{index}"), &tokens)?;
     }
-    let class = graph.node("Gather", "class_token", &[&tokens, "first"], &[("axis", Int(1))]);
-    layer_norm(&mut graph, "norm", &class, EMBEDDING_OUTPUT)?;
+    match shape.pool {
+        Pool::Class => {
+            let class = graph.node("Gather", "class_token", &[&tokens, "first"], &[("axis", Int(1))]);
+            layer_norm(&mut graph, "norm", &class, EMBEDDING_OUTPUT)?;
+        }
+        Pool::Average => {
+            let patches = without_prefix(&mut graph, shape, &tokens);
+            let attributes = [("axes", Ints(&[1])), ("keepdims", Int(0))];
+            let mean = graph.node("ReduceMean", "pooled", &[&patches], &attributes);
+            layer_norm(&mut graph, "fc_norm", &mean, EMBEDDING_OUTPUT)?;
+        }
+    }
     Ok(graph.finish())
 }
 
@@ -52,27 +62,68 @@ fn embed_patches(graph: &mut Graph<'_>, shape: &VitShape) -> Result<String> {
     let order = [0, 2, 1];
     let patches = graph.node("Transpose", "patch_embed/tokens", &[&patches], &[("perm", Ints(&order))]);
 
-    let positions = graph.weight("pos_embed")?;
-    let of_patches = graph.floats("pos_embed.patches", &positions.narrow(1, 1, shape.tokens() - 1)?)?;
+    let prefix = shape.prefix();
+    let mut positions = graph.weight("pos_embed")?.clone(); // (1, positions, dim)
+    let mut of_prefix = None;
+    if shape.embed_prefix && prefix > 0 {
+        of_prefix = Some(positions.narrow(1, 0, prefix)?);
+        positions = positions.narrow(1, prefix, shape.tokens() - prefix)?;
+    }
+    let of_patches = graph.floats("pos_embed.patches", &positions)?;
     let patches = graph.node("Add", "patch_embed/positioned", &[&patches, &of_patches], &[]);
+    if prefix == 0 {
+        return Ok(patches);
+    }
 
-    // The class token with its position, once per image.
-    let class = (graph.weight("cls_token")? + positions.narrow(1, 0, 1)?)?;
-    let class = graph.floats("cls_token.positioned", &class)?;
+    // Class token and registers with their positions, once per image.
+    let mut tokens = Vec::new();
+    if shape.class_token {
+        tokens.push(graph.weight("cls_token")?);
+    }
+    if shape.registers > 0 {
+        tokens.push(graph.weight("reg_token")?);
+    }
+    let mut tokens = Tensor::cat(&tokens, 1)?; // (1, prefix, dim)
+    if let Some(positions) = of_prefix {
+        tokens = (tokens + positions)?;
+    }
+    let tokens = graph.floats("cls_token.positioned", &tokens)?;
     let batch = graph.node("Shape", "batch", &[PIXELS_INPUT], &[("start", Int(0)), ("end", Int(1))]);
-    let rest = graph.ints("cls_token/rest_shape", &[1, shape.dim as i64]);
+    let rest = graph.ints("cls_token/rest_shape", &[prefix as i64, shape.dim as i64]);
     let target = graph.node("Concat", "cls_token/shape", &[&batch, &rest], &[("axis", Int(0))]);
-    let class = graph.node("Expand", "cls_token/expanded", &[&class, &target], &[]);
-    Ok(graph.node("Concat", "tokens", &[&class, &patches], &[("axis", Int(1))]))
+    let tokens = graph.node("Expand", "cls_token/expanded", &[&tokens, &target], &[]);
+    Ok(graph.node("Concat", "tokens", &[&tokens, &patches], &[("axis", Int(1))]))
 }
 
-fn block(graph: &mut Graph<'_>, name: &str, tokens: &str) -> Result<String> {
+/// `(batch, tokens, dim)` to the patches alone.
+fn without_prefix(graph: &mut Graph<'_>, shape: &VitShape, tokens: &str) -> String {
+    if shape.prefix() == 0 {
+        return tokens.into();
+    }
+    let start = graph.ints("patches/start", &[shape.prefix() as i64]);
+    let end = graph.ints("patches/end", &[shape.tokens() as i64]);
+    let axis = graph.ints("patches/axis", &[1]);
+    graph.node("Slice", "patches", &[tokens, &start, &end, &axis], &[])
+}
+
+fn block(graph: &mut Graph<'_>, shape: &VitShape, name: &str, tokens: &str) -> Result<String> {
     let normed = layer_norm(graph, &format!("{name}.norm1"), tokens, &format!("{name}.norm1/out"))?;
     let attended = attention(graph, &format!("{name}.attn"), &normed)?;
+    let attended = layer_scale(graph, shape, &format!("{name}.ls1"), attended)?;
     let tokens = graph.node("Add", &format!("{name}/attended"), &[tokens, &attended], &[]);
     let normed = layer_norm(graph, &format!("{name}.norm2"), &tokens, &format!("{name}.norm2/out"))?;
     let mixed = mlp(graph, &format!("{name}.mlp"), &normed)?;
+    let mixed = layer_scale(graph, shape, &format!("{name}.ls2"), mixed)?;
     Ok(graph.node("Add", &format!("{name}/out"), &[&tokens, &mixed], &[]))
+}
+
+/// `x * gamma`, where the encoder has it.
+fn layer_scale(graph: &mut Graph<'_>, shape: &VitShape, name: &str, xs: String) -> Result<String> {
+    if shape.layer_scale.is_none() {
+        return Ok(xs);
+    }
+    let gamma = graph.floats(&format!("{name}.gamma"), graph.weight(&format!("{name}.gamma"))?)?;
+    Ok(graph.node("Mul", &format!("{name}/out"), &[&xs, &gamma], &[]))
 }
 
 /// `(batch, tokens, dim)` to the same; heads are split off and joined again.

@@ -26,6 +26,7 @@ impl LayerNorm {
     /// # Shapes
     /// - `xs` and result: `(.., dim)`
     pub fn forward(&self, xs: &Tensor) -> Result<Tensor> {
-        Ok(layer_norm(xs, &self.weight, &self.bias, Self::EPSILON as f32)?)
+        let (weight, bias) = (self.weight.to_dtype(xs.dtype())?, self.bias.to_dtype(xs.dtype())?);
+        Ok(layer_norm(xs, &weight, &bias, Self::EPSILON as f32)?)
     }
 }

@@ -1,4 +1,4 @@
-//! `y = x W^T + b` for every row.
+//! `y = x W^T + b` for every row, in the type of `x`.
 
 use candle_core::Tensor;
 
@@ -38,9 +38,9 @@ impl Linear {
     /// - `xs`: `(rows, inputs)`
     /// - result: `(rows, outputs)`
     pub fn forward(&self, xs: &Tensor) -> Result<Tensor> {
-        let ys = xs.matmul(&self.weight.t()?)?;
+        let ys = xs.matmul(&self.weight.to_dtype(xs.dtype())?.t()?)?;
         match &self.bias {
-            Some(bias) => Ok(add_bias(&ys, bias)?),
+            Some(bias) => Ok(add_bias(&ys, &bias.to_dtype(xs.dtype())?)?),
             None => Ok(ys),
         }
     }

@@ -45,9 +45,9 @@ impl PatchEmbed {
             .reshape(&[batch, channels, grid.height, patch, grid.width, patch][..])?
             .permute(vec![0, 2, 4, 1, 3, 5])? // (batch, rows, columns, channels, patch, patch)
             .reshape((batch * grid.height * grid.width, channels * patch * patch))?;
-        let weight = self.weight.flatten_from(1)?; // (dim, channels * patch * patch)
+        let weight = self.weight.to_dtype(pixels.dtype())?.flatten_from(1)?; // (dim, channels * patch * patch)
         let dim = weight.dim(0)?;
-        let tokens = patches.matmul(&weight.t()?)?.broadcast_add(&self.bias)?;
+        let tokens = patches.matmul(&weight.t()?)?.broadcast_add(&self.bias.to_dtype(pixels.dtype())?)?;
         Ok((tokens.reshape((batch, grid.height * grid.width, dim))?, grid))
     }
 }

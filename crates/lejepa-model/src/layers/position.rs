@@ -26,6 +26,9 @@ pub fn resample_position_embedding(embedding: &Tensor, from: ImageSize, to: Imag
     let weights = resampling_matrix(from, to, embedding.device())?.to_dtype(embedding.dtype())?;
     let grid = embedding.narrow(1, prefix, patches)?.squeeze(0)?; // (rows * columns, dim)
     let resampled = weights.matmul(&grid.contiguous()?)?.unsqueeze(0)?;
+    if prefix == 0 {
+        return Ok(resampled);
+    }
     Ok(Tensor::cat(&[&embedding.narrow(1, 0, prefix)?, &resampled], 1)?)
 }
 

@@ -1,0 +1,91 @@
+//! One block of a vision transformer, for rows `(images * tokens, dim)`:
+//!
+//! ```text
+//! rows = rows + drop_path1(ls1(attn(norm1(rows))))
+//! rows = rows + drop_path2(ls2(mlp(norm2(rows))))
+//! ```
+
+use candle_core::Tensor;
+
+use super::VitShape;
+use crate::layers::{Attention, DropPath, LayerNorm, LayerScale, Mlp};
+use crate::{Pass, Result, Scope};
+
+/// Rows of tokens and how many there are.
+#[derive(Debug, Clone)]
+pub(super) struct Tokens {
+    /// `(images * count, dim)`.
+    pub(super) rows: Tensor,
+    pub(super) images: usize,
+    /// Tokens of an image.
+    pub(super) count: usize,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Block {
+    norm1: LayerNorm,
+    attn: Attention,
+    norm2: LayerNorm,
+    mlp: Mlp,
+    attention_branch: Branch,
+    mlp_branch: Branch,
+}
+
+/// What happens to one half of a block before it is added.
+#[derive(Debug, Clone)]
+struct Branch {
+    layer_scale: Option<LayerScale>,
+    drop_path: DropPath,
+}
+
+impl Block {
+    /// The block number `index`; later ones are passed over more often.
+    pub(super) fn new(shape: &VitShape, index: usize, mut scope: Scope<'_>) -> Result<Self> {
+        let steps = shape.depth.saturating_sub(1).max(1);
+        let probability = shape.drop_path * index as f64 / steps as f64;
+        let mut branch = |half: usize| -> Result<Branch> {
+            let name = format!("ls{half}");
+            let layer_scale =
+                shape.layer_scale.map(|first| LayerScale::new(shape.dim, first, scope.enter(name)));
+            let drop_path = DropPath::new(probability, (2 * index + half) as u64);
+            Ok(Branch { layer_scale: layer_scale.transpose()?, drop_path })
+        };
+        let (attention_branch, mlp_branch) = (branch(1)?, branch(2)?);
+        Ok(Self {
+            norm1: LayerNorm::new(shape.dim, scope.enter("norm1"))?,
+            attn: Attention::new(shape.dim, shape.heads, scope.enter("attn"))?,
+            norm2: LayerNorm::new(shape.dim, scope.enter("norm2"))?,
+            mlp: Mlp::new(shape.dim, shape.mlp_hidden, scope.enter("mlp"))?,
+            attention_branch,
+            mlp_branch,
+        })
+    }
+
+    pub(super) fn forward(&self, tokens: Tokens, pass: &Pass) -> Result<Tokens> {
+        let attended = self.attn.forward(&self.norm1.forward(&tokens.rows)?, tokens.count)?;
+        self.forward_mlp(self.attention_branch.add(tokens, attended, pass)?, pass)
+    }
+
+    /// The same in evaluation, with the attention probabilities `(images, heads, tokens, tokens)`.
+    pub(super) fn forward_with_attention(&self, tokens: Tokens) -> Result<(Tokens, Tensor)> {
+        let normed = self.norm1.forward(&tokens.rows)?;
+        let (attended, probabilities) = self.attn.forward_with_probabilities(&normed, tokens.count)?;
+        let pass = Pass::eval();
+        Ok((self.forward_mlp(self.attention_branch.add(tokens, attended, &pass)?, &pass)?, probabilities))
+    }
+
+    fn forward_mlp(&self, tokens: Tokens, pass: &Pass) -> Result<Tokens> {
+        let mixed = self.mlp.forward(&self.norm2.forward(&tokens.rows)?)?;
+        self.mlp_branch.add(tokens, mixed, pass)
+    }
+}
+
+impl Branch {
+    fn add(&self, tokens: Tokens, mut change: Tensor, pass: &Pass) -> Result<Tokens> {
+        if let Some(layer_scale) = &self.layer_scale {
+            change = layer_scale.forward(&change)?;
+        }
+        change = self.drop_path.forward(&change, tokens.images, pass)?;
+        Ok(Tokens { rows: (tokens.rows + change)?, ..tokens })
+    }
+}

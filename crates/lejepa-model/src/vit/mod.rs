@@ -1,0 +1,153 @@
+//! The vision transformer (pre-norm) with timm's parameter names and numerics.
+//!
+//! ```text
+//! tokens = [cls, registers, patches] + pos_embed   (images, prefix + rows * columns, dim)
+//! tokens = block(tokens)                           for every block
+//! feature = norm(tokens[cls])                      (images, dim), or
+//! feature = fc_norm(mean(tokens[patches]))
+//! ```
+
+mod block;
+mod masking;
+mod shape;
+
+use candle_core::Tensor;
+
+use self::block::{Block, Tokens};
+use crate::layers::{LayerNorm, PatchEmbed, resample_position_embedding};
+use crate::{Error, Initialisation, Pass, Result, Scope};
+
+pub use self::shape::{Pool, VitShape};
+
+/// A vision transformer.
+#[derive(Debug, Clone)]
+pub struct VisionTransformer {
+    shape: VitShape,
+    patch_embed: PatchEmbed,
+    /// Class token and registers, each `(1, n, dim)`.
+    prefix: Vec<Tensor>,
+    pos_embed: Tensor,
+    blocks: Vec<Block>,
+    /// timm's `norm` on tokens, or `fc_norm` on their mean.
+    norm: LayerNorm,
+}
+
+/// What a vision transformer makes of a batch of images.
+#[derive(Debug, Clone)]
+pub struct VitTokens {
+    /// All tokens, class and registers first, after the final norm (with average pooling there is none
+    /// on tokens): `(images, tokens, dim)`.
+    pub tokens: Tensor,
+    /// Attention probabilities of the last block: `(images, heads, tokens, tokens)`.
+    pub last_attention: Tensor,
+}
+
+impl VisionTransformer {
+    /// Builds the transformer with timm's initialisation.
+    pub fn new(shape: &VitShape, mut scope: Scope<'_>) -> Result<Self> {
+        shape.check()?;
+        let dim = shape.dim;
+        let patch_embed = PatchEmbed::new(shape.channels, shape.patch_size, dim, scope.enter("patch_embed"))?;
+        let mut prefix = Vec::new();
+        for (name, count) in [("cls_token", usize::from(shape.class_token)), ("reg_token", shape.registers)] {
+            if count > 0 {
+                prefix.push(scope.parameter(name, (1, count, dim), Initialisation::Normal(1e-6))?);
+            }
+        }
+        let position = Initialisation::TruncatedNormal(0.02);
+        let pos_embed = scope.parameter("pos_embed", (1, shape.positions(), dim), position)?;
+        let blocks = (0..shape.depth)
+            .map(|index| Block::new(shape, index, scope.enter(format!("blocks.{index}"))))
+            .collect::<Result<_>>()?;
+        let norm = match shape.pool {
+            Pool::Class => "norm",
+            Pool::Average => "fc_norm",
+        };
+        let norm = LayerNorm::new(dim, scope.enter(norm))?;
+        Ok(Self { shape: shape.clone(), patch_embed, prefix, pos_embed, blocks, norm })
+    }
+
+    /// The sizes it was built with.
+    pub fn shape(&self) -> &VitShape {
+        &self.shape
+    }
+
+    /// All tokens and the last attention, for images of any size that is a multiple of the patch.
+    ///
+    /// # Shapes
+    /// - `pixels`: `(images, channels, height, width)`
+    pub fn forward_tokens(&self, pixels: &Tensor) -> Result<VitTokens> {
+        let mut tokens = self.embed(pixels)?;
+        let (last, earlier) = self.last_block()?;
+        for block in earlier {
+            tokens = block.forward(tokens, &Pass::eval())?;
+        }
+        let (tokens, last_attention) = last.forward_with_attention(tokens)?;
+        let rows = match self.shape.pool {
+            Pool::Class => self.norm.forward(&tokens.rows)?,
+            Pool::Average => tokens.rows,
+        };
+        Ok(VitTokens { tokens: rows.reshape((tokens.images, tokens.count, self.shape.dim))?, last_attention })
+    }
+
+    /// The feature of every image.
+    ///
+    /// # Shapes
+    /// - `pixels`: `(images, channels, height, width)`
+    /// - result: `(images, dim)`
+    pub fn forward(&self, pixels: &Tensor, pass: &Pass) -> Result<Tensor> {
+        let mut tokens = masking::mask_patches(self.embed(pixels)?, self.shape.prefix(), pass)?;
+        pass.see("patch_embed", &tokens.rows)?;
+        for (index, block) in self.blocks.iter().enumerate() {
+            tokens = block.forward(tokens, pass)?;
+            pass.see(format_args!("blocks.{index}"), &tokens.rows)?;
+        }
+        let Tokens { rows, images, count } = tokens;
+        let rows = rows.reshape((images, count, self.shape.dim))?;
+        let pooled = match self.shape.pool {
+            Pool::Class => rows.narrow(1, 0, 1)?.squeeze(1)?,
+            Pool::Average => {
+                let prefix = self.shape.prefix();
+                rows.narrow(1, prefix, count - prefix)?.mean(1)?
+            }
+        };
+        self.norm.forward(&pooled)
+    }
+
+    /// Class token, registers and patches with their positions, one row per token.
+    fn embed(&self, pixels: &Tensor) -> Result<Tokens> {
+        let (patches, grid) = self.patch_embed.forward(pixels)?;
+        let (images, patch_count, dim) = patches.dims3()?;
+        let count = self.shape.prefix() + patch_count;
+        let positions = resample_position_embedding(&self.pos_embed, self.shape.grid(), grid)?
+            .to_dtype(patches.dtype())?;
+        let embedded = if self.shape.embed_prefix {
+            self.with_prefix(&patches)?.broadcast_add(&positions)?
+        } else {
+            self.with_prefix(&patches.broadcast_add(&positions)?)?
+        };
+        Ok(Tokens { rows: embedded.reshape((images * count, dim))?, images, count })
+    }
+
+    /// # Shapes
+    /// - `patches`: `(images, patches, dim)`
+    /// - result: `(images, prefix + patches, dim)`
+    fn with_prefix(&self, patches: &Tensor) -> Result<Tensor> {
+        let (images, _patches, dim) = patches.dims3()?;
+        let mut parts = Vec::with_capacity(self.prefix.len() + 1);
+        for tokens in &self.prefix {
+            parts.push(tokens.to_dtype(patches.dtype())?.broadcast_as((images, tokens.dim(1)?, dim))?);
+        }
+        parts.push(patches.clone());
+        Ok(Tensor::cat(&parts, 1)?)
+    }
+
+    fn last_block(&self) -> Result<(&Block, &[Block])> {
+        // `VitShape::check` asks for at least one block.
+        self.blocks.split_last().ok_or_else(|| Error::Setting {
+            field: "encoder.depth",
+            expected: "at least 1".into(),
+            got: "0".into(),
+        })
+    }
+}
