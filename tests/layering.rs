@@ -8,14 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Each crate of the workspace with the crates of the workspace that it may use.
-const ARROWS: [(&str, &[&str]); 8] = [
+const ARROWS: [(&str, &[&str]); 9] = [
     ("lejepa-data", &[]),
     ("lejepa-loss", &[]),
     ("lejepa-model", &[]),
-    ("lejepa-train", &["lejepa-data", "lejepa-loss", "lejepa-model"]),
+    ("lejepa-train", &["lejepa-data", "lejepa-loss", "lejepa-model", "lejepa-probe"]),
     ("lejepa-onnx", &["lejepa-data", "lejepa-model"]),
     ("lejepa-embed", &["lejepa-data"]),
-    ("lejepa-eval", &["lejepa-data", "lejepa-embed"]),
+    ("lejepa-probe", &["lejepa-data"]),
+    ("lejepa-eval", &["lejepa-data", "lejepa-embed", "lejepa-probe"]),
     (
         "lejepa-cli",
         &[
@@ -25,17 +26,19 @@ const ARROWS: [(&str, &[&str]); 8] = [
             "lejepa-loss",
             "lejepa-model",
             "lejepa-onnx",
+            "lejepa-probe",
             "lejepa-train",
         ],
     ),
 ];
 
 /// Libraries that must not be reached from a crate, directly or through others.
-const FORBIDDEN: [(&str, &[&str]); 5] = [
+const FORBIDDEN: [(&str, &[&str]); 6] = [
     ("lejepa-data", &["candle-core", "ort", "anyhow"]),
     ("lejepa-loss", &["ort", "image"]),
     ("lejepa-model", &["ort", "image"]),
     ("lejepa-embed", &["candle-core", "candle-nn", "hdf5-metno", "parquet", "clap"]),
+    ("lejepa-probe", &["candle-core", "candle-nn", "ort", "hdf5-metno", "parquet", "clap"]),
     ("lejepa-eval", &["candle-core", "candle-nn", "clap"]),
 ];
 

@@ -40,29 +40,12 @@ pub enum Error {
         /// Classes that occur.
         got: usize,
     },
-    /// Features and labels do not belong together.
-    #[error("{features} features but {labels} labels")]
-    Mismatch {
-        /// Rows of features.
-        features: usize,
-        /// Labels.
-        labels: usize,
-    },
-    /// A feature is NaN or infinite.
-    #[error("the feature of image {index} is not finite: the encoder or its input is broken")]
-    NotFinite {
-        /// The image.
-        index: usize,
-    },
-    /// The normal equations cannot be solved.
-    #[error("the ridge probe cannot be solved with lambda {lambda}: use a larger one")]
-    Singular {
-        /// The penalty.
-        lambda: f64,
-    },
     /// Reading data failed.
     #[error(transparent)]
     Data(#[from] lejepa_data::Error),
+    /// A probe failed.
+    #[error(transparent)]
+    Probe(#[from] lejepa_probe::Error),
     /// The encoder failed.
     #[error(transparent)]
     Encoder(#[from] lejepa_embed::Error),

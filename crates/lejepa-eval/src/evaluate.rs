@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use lejepa_data::{Dataset, Purpose, Split, generator};
+use lejepa_probe::accuracy;
 use rand::seq::SliceRandom;
 
-use crate::ridge::accuracy;
 use crate::{
     DataInfo, Error, FeatureScores, FeatureSource, Features, Probe, Report, Result, Score, Suite, extract,
 };
@@ -118,7 +118,7 @@ impl SplitData {
     fn features(&self, source: FeatureSource<'_>, observe: &mut dyn FnMut(Event<'_>)) -> Result<Features> {
         let mut progress = |done| observe(Event::Extracted(done));
         let values = extract(&*self.dataset, &self.indices, source, &mut progress)?;
-        Features::new(values, self.labels.clone())
+        Ok(Features::new(values, self.labels.clone())?)
     }
 }
 

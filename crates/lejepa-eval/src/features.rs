@@ -5,30 +5,7 @@ use lejepa_embed::Encoder;
 use ndarray::Array2;
 use rayon::prelude::*;
 
-use crate::{Error, Result};
-
-/// Features `(images, dim)` with their labels; finite, and as many of one as of the other.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Features {
-    /// One row per image.
-    pub values: Array2<f32>,
-    /// One class per image.
-    pub labels: Vec<usize>,
-}
-
-impl Features {
-    /// Refuses rows without label and values that are not finite.
-    pub fn new(values: Array2<f32>, labels: Vec<usize>) -> Result<Self> {
-        if values.nrows() != labels.len() {
-            return Err(Error::Mismatch { features: values.nrows(), labels: labels.len() });
-        }
-        let broken = values.outer_iter().position(|row| row.iter().any(|value| !value.is_finite()));
-        match broken {
-            Some(index) => Err(Error::NotFinite { index }),
-            None => Ok(Self { values, labels }),
-        }
-    }
-}
+use crate::Result;
 
 /// Where features come from.
 #[derive(Debug, Clone, Copy)]
@@ -93,5 +70,5 @@ pub fn extract(
     }
     let found = values.len() / source.dim().max(1);
     Array2::from_shape_vec((indices.len(), source.dim()), values)
-        .map_err(|_| Error::Mismatch { features: found, labels: indices.len() })
+        .map_err(|_| lejepa_probe::Error::Mismatch { features: found, labels: indices.len() }.into())
 }

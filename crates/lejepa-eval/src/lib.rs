@@ -17,17 +17,14 @@
 mod error;
 mod evaluate;
 mod features;
-mod knn;
 mod markdown;
 mod report;
-mod ridge;
 mod suite;
 
 pub use error::{Error, Result};
 pub use evaluate::{Candidate, Evaluation, EvaluationData, Event};
-pub use features::{FeatureSource, Features, extract};
-pub use knn::Knn;
+pub use features::{FeatureSource, extract};
+pub use lejepa_probe::{Features, Knn, Ridge, RidgeSolution};
 pub use markdown::{to_markdown, to_table};
 pub use report::{DataInfo, FeatureScores, Report, Score};
-pub use ridge::{Ridge, RidgeSolution};
 pub use suite::{Probe, Suite};

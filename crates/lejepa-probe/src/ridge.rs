@@ -15,7 +15,7 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use crate::knn::argmax;
-use crate::{Error, Features, Result};
+use crate::{Error, Features, Result, accuracy};
 
 /// The probe's settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ impl Ridge {
                 best = Some((accuracy, lambda));
             }
         }
-        // `Suite::check` asks for at least one penalty.
+        // Without a penalty to choose, the one in the middle of all scales.
         let lambda = best.map_or(1., |(_, lambda)| lambda);
         Ok((NormalEquations::new(train, classes).solve(lambda)?, lambda))
     }
@@ -163,12 +163,6 @@ fn split(train: &Features, holdout: f64, seed: u64) -> (Features, Features) {
     };
     let (held_out, fitted) = order.split_at(held_out.min(samples));
     (part(fitted), part(held_out))
-}
-
-/// The share of correct predictions.
-pub(crate) fn accuracy(predicted: &[usize], labels: &[usize]) -> f64 {
-    let correct = predicted.iter().zip(labels).filter(|(predicted, label)| predicted == label).count();
-    correct as f64 / labels.len().max(1) as f64
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use lejepa_eval::{Features, Knn, Ridge, RidgeSolution};
+use lejepa_probe::{Features, Knn, Ridge, RidgeSolution};
 use ndarray::Array2;
 use safetensors::{Dtype, SafeTensors};
 
