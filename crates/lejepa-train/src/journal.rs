@@ -1,0 +1,65 @@
+//! Everything that a run writes down about itself, besides its checkpoints.
+
+use std::path::Path;
+
+use lejepa_data::BrokenImage;
+
+use crate::broken_log::BrokenLog;
+use crate::{MetricsLog, Result, StepMetrics, TensorBoard, WatchLog, WatchMetrics};
+
+/// The open logs of a run.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    steps: MetricsLog,
+    looks: WatchLog,
+    board: TensorBoard,
+    broken: BrokenLog,
+}
+
+impl Journal {
+    /// Opens the logs of a run that goes on at `start`: what a killed session wrote beyond it is dropped.
+    pub(crate) fn open(run: &Path, start: u64) -> Result<Self> {
+        Ok(Self {
+            steps: MetricsLog::open(&run.join("metrics.jsonl"), start)?,
+            looks: WatchLog::open(&run.join("watch.jsonl"), start)?,
+            board: TensorBoard::open(&run.join("tensorboard"), start)?,
+            broken: BrokenLog::open(&run.join("broken-images.jsonl"))?,
+        })
+    }
+
+    /// Writes a step down.
+    pub(crate) fn step(&mut self, metrics: &StepMetrics) -> Result<()> {
+        self.steps.append(metrics)?;
+        let mut scalars = vec![
+            ("loss/total", metrics.loss),
+            ("loss/prediction", metrics.prediction),
+            ("loss/sigreg", metrics.sigreg),
+            ("optimizer/lr", metrics.lr),
+            ("optimizer/gradient_norm", metrics.gradient_norm),
+            ("speed/images_per_second", metrics.images_per_second),
+        ];
+        scalars.extend(metrics.sigreg_over_floor.map(|ratio| ("loss/sigreg_over_floor", ratio)));
+        self.board.scalars(metrics.step, &scalars)
+    }
+
+    /// Writes a look down.
+    pub(crate) fn look(&mut self, look: &WatchMetrics) -> Result<()> {
+        self.looks.append(look)?;
+        let mut scalars = vec![
+            ("features/sigreg_over_floor", look.features.sigreg_over_floor),
+            ("features/rankme", look.features.rankme),
+            ("features/weak_directions", look.features.weak_directions as f64),
+            ("embeddings/sigreg_over_floor", look.embeddings.sigreg_over_floor),
+            ("embeddings/rankme", look.embeddings.rankme),
+            ("embeddings/weak_directions", look.embeddings.weak_directions as f64),
+        ];
+        scalars.extend(look.knn.map(|accuracy| ("probes/knn", accuracy)));
+        scalars.extend(look.linear.map(|accuracy| ("probes/linear", accuracy)));
+        self.board.scalars(look.step, &scalars)
+    }
+
+    /// Writes an unusable image down. Says whether it is new.
+    pub(crate) fn broken(&mut self, image: &BrokenImage) -> Result<bool> {
+        self.broken.add(image)
+    }
+}
