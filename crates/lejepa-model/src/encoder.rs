@@ -2,28 +2,40 @@
 
 use candle_core::Tensor;
 
-use crate::{EncoderConfig, EncoderShape, Pass, Result, Scope, VisionTransformer};
+use crate::{ConvNext, EncoderConfig, EncoderShape, Pass, ResNet, Result, Scope, VisionTransformer};
 
 /// An encoder of any family: pixels to one feature vector per image.
 #[derive(Debug, Clone)]
 pub enum Encoder {
     /// A vision transformer.
     Vit(VisionTransformer),
+    /// A residual network.
+    ResNet(ResNet),
+    /// A ConvNeXt V2.
+    ConvNext(ConvNext),
 }
 
 impl Encoder {
     /// Builds what the configuration names.
     pub fn new(config: &EncoderConfig, scope: Scope<'_>) -> Result<Self> {
-        match config.resolve()? {
-            EncoderShape::Vit(shape) => Ok(Self::Vit(VisionTransformer::new(&shape, scope)?)),
-            EncoderShape::ResNet(_) | EncoderShape::ConvNext(_) => unimplemented!(),
-        }
+        Self::with_shape(&config.resolve()?, scope)
+    }
+
+    /// Builds an encoder of these sizes.
+    pub fn with_shape(shape: &EncoderShape, scope: Scope<'_>) -> Result<Self> {
+        Ok(match shape {
+            EncoderShape::Vit(shape) => Self::Vit(VisionTransformer::new(shape, scope)?),
+            EncoderShape::ResNet(shape) => Self::ResNet(ResNet::new(shape, scope)?),
+            EncoderShape::ConvNext(shape) => Self::ConvNext(ConvNext::new(shape, scope)?),
+        })
     }
 
     /// Its sizes.
     pub fn shape(&self) -> EncoderShape {
         match self {
             Self::Vit(vit) => EncoderShape::Vit(vit.shape().clone()),
+            Self::ResNet(resnet) => EncoderShape::ResNet(resnet.shape().clone()),
+            Self::ConvNext(convnext) => EncoderShape::ConvNext(convnext.shape().clone()),
         }
     }
 
@@ -38,6 +50,8 @@ impl Encoder {
     pub fn forward(&self, pixels: &Tensor, pass: &Pass) -> Result<Tensor> {
         match self {
             Self::Vit(vit) => vit.forward(pixels, pass),
+            Self::ResNet(resnet) => resnet.forward(pixels, pass),
+            Self::ConvNext(convnext) => convnext.forward(pixels, pass),
         }
     }
 }

@@ -32,7 +32,7 @@ mod shape;
 mod vit;
 
 pub use config::EncoderConfig;
-pub use convnext::ConvNextShape;
+pub use convnext::{ConvNext, ConvNextShape};
 pub use encoder::Encoder;
 pub use error::{Error, Result};
 pub use image_size::ImageSize;
@@ -40,7 +40,7 @@ pub use initialisation::Initialisation;
 pub use parameters::{Parameters, Scope};
 pub use pass::{Pass, SumAcross};
 pub use projector::{Projector, ProjectorConfig};
-pub use resnet::{ResNetBlock, ResNetShape};
+pub use resnet::{ResNet, ResNetBlock, ResNetShape};
 pub use shape::EncoderShape;
 pub use vit::{Pool, VisionTransformer, VitShape, VitTokens};
 

@@ -116,7 +116,8 @@ impl EncoderConfig {
         };
         match &shape {
             EncoderShape::Vit(shape) => shape.check()?,
-            EncoderShape::ResNet(_) | EncoderShape::ConvNext(_) => {}
+            EncoderShape::ResNet(shape) => shape.check()?,
+            EncoderShape::ConvNext(shape) => shape.check()?,
         }
         Ok(shape)
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ImageSize;
+use crate::{EncoderShape, Error, ImageSize, Result};
 
 /// The sizes of a ConvNeXt V2.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,7 +27,65 @@ impl ConvNextShape {
     }
 
     /// The sizes behind a timm name such as `convnextv2_atto`.
-    pub fn named(_name: &str) -> Option<Self> {
-        None
+    pub fn named(name: &str) -> Option<Self> {
+        let (depths, first) = match name.strip_prefix("convnextv2_")? {
+            "atto" => ([2, 2, 6, 2], 40),
+            "femto" => ([2, 2, 6, 2], 48),
+            "pico" => ([2, 2, 6, 2], 64),
+            "nano" => ([2, 2, 8, 2], 80),
+            "tiny" => ([3, 3, 9, 3], 96),
+            "small" => ([3, 3, 27, 3], 96),
+            "base" => ([3, 3, 27, 3], 128),
+            "large" => ([3, 3, 27, 3], 192),
+            "huge" => ([3, 3, 27, 3], 352),
+            _ => return None,
+        };
+        let widths = [first, 2 * first, 4 * first, 8 * first];
+        Some(Self { image_size: 224.into(), channels: 3, depths, widths, drop_path: 0. })
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        EncoderShape::ConvNext(self.clone()).check_image_size("encoder.image_size", self.image_size)?;
+        let refuse = |field, expected: &str, got: String| {
+            Err(Error::Setting { field, expected: expected.into(), got })
+        };
+        if self.channels != 1 && self.channels != 3 {
+            return refuse("encoder.channels", "1 (grey) or 3 (colour)", self.channels.to_string());
+        }
+        if !self.depths.iter().all(|depth| (1..=1024).contains(depth)) {
+            return refuse("encoder.depths", "between 1 and 1024 each", format!("{:?}", self.depths));
+        }
+        if !self.widths.iter().all(|width| (1..=16384).contains(width)) {
+            return refuse("encoder.widths", "between 1 and 16384 each", format!("{:?}", self.widths));
+        }
+        if !(0. ..1.).contains(&self.drop_path) {
+            return refuse("encoder.drop_path", "at least 0 and below 1", self.drop_path.to_string());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timm_name_gives_timms_sizes() {
+        let shape = ConvNextShape::named("convnextv2_huge").unwrap();
+        shape.check().unwrap();
+        assert_eq!((shape.depths, shape.dim()), ([3, 3, 27, 3], 2816));
+        assert_eq!(ConvNextShape::named("convnext_tiny"), None);
+    }
+
+    #[test]
+    fn sizes_that_do_not_fit_are_refused() {
+        let atto = ConvNextShape::named("convnextv2_atto").unwrap();
+        let message = |shape: ConvNextShape| shape.check().unwrap_err().to_string();
+        let small = ImageSize { height: 31, width: 64 };
+        assert!(message(ConvNextShape { image_size: small, ..atto.clone() }).contains("encoder.image_size"));
+        assert!(message(ConvNextShape { channels: 4, ..atto.clone() }).contains("encoder.channels"));
+        assert!(message(ConvNextShape { depths: [0; 4], ..atto.clone() }).contains("encoder.depths"));
+        assert!(message(ConvNextShape { widths: [0; 4], ..atto.clone() }).contains("encoder.widths"));
+        assert!(message(ConvNextShape { drop_path: -0.1, ..atto }).contains("encoder.drop_path"));
     }
 }

@@ -3,17 +3,37 @@
 //! Each has a composed twin of elementary operations: the path of every other type and device, and
 //! what the tests compare with. Candle's own fused operations have no backward pass.
 
+mod add_relu;
+#[cfg(test)]
+mod agreement;
 mod attention;
+mod batch_norm;
 mod bias;
 mod contiguous;
+mod depthwise;
 mod exponential;
 mod gelu;
 mod layer_norm;
+mod max_pool;
+mod response_norm;
+mod scale_images;
+mod transpose;
+mod unfold;
+mod window;
 
+pub(crate) use add_relu::add_relu;
 pub(crate) use attention::{Heads, attention, composed as composed_attention};
+pub(crate) use batch_norm::{Activation, batch_norm, normalise};
 pub(crate) use bias::add_bias;
+pub(crate) use depthwise::depthwise;
 pub(crate) use gelu::gelu;
 pub(crate) use layer_norm::layer_norm;
+pub(crate) use max_pool::max_pool;
+pub(crate) use response_norm::response_norm;
+pub(crate) use scale_images::scale_images;
+pub(crate) use transpose::transpose;
+pub(crate) use unfold::unfold;
+pub(crate) use window::{Window, Windows};
 
 /// Rows per task: enough work to be worth a thread.
 const ROWS_PER_TASK: usize = 64;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ImageSize;
+use crate::{EncoderShape, Error, ImageSize, Result};
 
 /// What a residual network is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub struct ResNetShape {
     pub block: ResNetBlock,
     /// Blocks per stage.
     pub depths: [usize; 4],
-    /// Channels per stage, before a bottleneck's expansion; the stem has those of the first.
+    /// Channels per stage, before a bottleneck's expansion.
     pub widths: [usize; 4],
     /// Groups of a bottleneck's 3x3 convolution; above 1 it is a ResNeXt.
     pub groups: usize,
@@ -36,17 +36,116 @@ pub struct ResNetShape {
 }
 
 impl ResNetShape {
+    /// Channels of the stem, whatever the stages have.
+    pub const STEM_WIDTH: usize = 64;
+    /// Channels of a stage for which `group_width` is meant.
+    const BASE_WIDTH: usize = 64;
+
     /// Length of a feature vector.
     pub fn dim(&self) -> usize {
-        let [.., last] = self.widths;
+        self.outputs(3)
+    }
+
+    /// Channels that a block of a stage gives.
+    pub fn outputs(&self, stage: usize) -> usize {
+        let expansion = match self.block {
+            ResNetBlock::Basic => 1,
+            ResNetBlock::Bottleneck => 4,
+        };
+        expansion * self.widths[stage]
+    }
+
+    /// Channels of the 3x3 convolution in the middle of a stage's blocks.
+    pub(crate) fn inner_width(&self, stage: usize) -> usize {
         match self.block {
-            ResNetBlock::Basic => last,
-            ResNetBlock::Bottleneck => 4 * last,
+            ResNetBlock::Basic => self.widths[stage],
+            ResNetBlock::Bottleneck => self.widths[stage] * self.group_width / Self::BASE_WIDTH * self.groups,
         }
     }
 
     /// The sizes behind a timm name such as `resnet18` or `resnext50_32x4d`.
-    pub fn named(_name: &str) -> Option<Self> {
-        None
+    pub fn named(name: &str) -> Option<Self> {
+        use ResNetBlock::{Basic, Bottleneck};
+        let (block, depths, groups, group_width) = match name {
+            "resnet18" => (Basic, [2, 2, 2, 2], 1, 64),
+            "resnet34" => (Basic, [3, 4, 6, 3], 1, 64),
+            "resnet50" => (Bottleneck, [3, 4, 6, 3], 1, 64),
+            "resnet101" => (Bottleneck, [3, 4, 23, 3], 1, 64),
+            "resnet152" => (Bottleneck, [3, 8, 36, 3], 1, 64),
+            "resnext50_32x4d" => (Bottleneck, [3, 4, 6, 3], 32, 4),
+            "resnext101_32x4d" => (Bottleneck, [3, 4, 23, 3], 32, 4),
+            "resnext101_32x8d" => (Bottleneck, [3, 4, 23, 3], 32, 8),
+            "resnext101_64x4d" => (Bottleneck, [3, 4, 23, 3], 64, 4),
+            _ => return None,
+        };
+        let widths = [64, 128, 256, 512];
+        let image_size = 224.into();
+        Some(Self { image_size, channels: 3, block, depths, widths, groups, group_width, drop_path: 0. })
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        EncoderShape::ResNet(self.clone()).check_image_size("encoder.image_size", self.image_size)?;
+        let refuse = |field, expected: &str, got: String| {
+            Err(Error::Setting { field, expected: expected.into(), got })
+        };
+        if self.channels != 1 && self.channels != 3 {
+            return refuse("encoder.channels", "1 (grey) or 3 (colour)", self.channels.to_string());
+        }
+        if !self.depths.iter().all(|depth| (1..=1024).contains(depth)) {
+            return refuse("encoder.depths", "between 1 and 1024 each", format!("{:?}", self.depths));
+        }
+        let is_width = |width: &usize| (1..=16384).contains(width);
+        if !self.widths.iter().all(is_width) {
+            return refuse("encoder.widths", "between 1 and 16384 each", format!("{:?}", self.widths));
+        }
+        let (groups, group_width) = (self.groups, self.group_width);
+        if self.block == ResNetBlock::Basic && groups != 1 {
+            return refuse("encoder.groups", "1 in basic blocks", groups.to_string());
+        }
+        if self.block == ResNetBlock::Basic && group_width != Self::BASE_WIDTH {
+            return refuse("encoder.group_width", "64 in basic blocks", group_width.to_string());
+        }
+        if !is_width(&groups) {
+            return refuse("encoder.groups", "between 1 and 16384", groups.to_string());
+        }
+        if !is_width(&group_width) || !(0..4).all(|stage| is_width(&self.inner_width(stage))) {
+            let expected = "such that the 3x3 convolutions have between 1 and 16384 channels";
+            return refuse("encoder.group_width", expected, group_width.to_string());
+        }
+        if !(0. ..1.).contains(&self.drop_path) {
+            return refuse("encoder.drop_path", "at least 0 and below 1", self.drop_path.to_string());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timm_name_gives_timms_sizes() {
+        let shape = ResNetShape::named("resnext101_64x4d").unwrap();
+        shape.check().unwrap();
+        assert_eq!((shape.dim(), shape.inner_width(0), shape.inner_width(3)), (2048, 256, 2048));
+        let shape = ResNetShape::named("resnet34").unwrap();
+        assert_eq!((shape.dim(), shape.inner_width(3)), (512, 512));
+        assert_eq!(ResNetShape::named("resnet9000"), None);
+    }
+
+    #[test]
+    fn sizes_that_do_not_fit_are_refused() {
+        let basic = ResNetShape::named("resnet18").unwrap();
+        let grouped = ResNetShape::named("resnext50_32x4d").unwrap();
+        let message = |shape: ResNetShape| shape.check().unwrap_err().to_string();
+        assert!(message(ResNetShape { channels: 2, ..basic.clone() }).contains("encoder.channels"));
+        assert!(message(ResNetShape { depths: [1, 0, 1, 1], ..basic.clone() }).contains("encoder.depths"));
+        assert!(message(ResNetShape { widths: [1, 0, 1, 1], ..basic.clone() }).contains("encoder.widths"));
+        assert!(message(ResNetShape { groups: 2, ..basic.clone() }).contains("encoder.groups"));
+        assert!(message(ResNetShape { group_width: 2, ..basic.clone() }).contains("encoder.group_width"));
+        assert!(message(ResNetShape { drop_path: 1., ..basic.clone() }).contains("encoder.drop_path"));
+        assert!(message(ResNetShape { drop_path: f64::NAN, ..basic }).contains("encoder.drop_path"));
+        assert!(message(ResNetShape { groups: 0, ..grouped.clone() }).contains("encoder.groups"));
+        assert!(message(ResNetShape { widths: [8, 8, 8, 8], ..grouped }).contains("encoder.group_width"));
     }
 }

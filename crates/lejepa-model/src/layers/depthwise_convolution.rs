@@ -1,0 +1,37 @@
+//! A convolution that gives every channel a kernel of its own and keeps the map's size.
+
+use candle_core::Tensor;
+
+use super::FeatureMap;
+use crate::ops::{Window, Windows, add_bias, depthwise, transpose};
+use crate::{Initialisation, Result, Scope};
+
+/// A depthwise convolution with weight `(channels, 1, kernel, kernel)`.
+#[derive(Debug, Clone)]
+pub struct DepthwiseConvolution {
+    kernel: usize,
+    weight: Tensor,
+    bias: Tensor,
+}
+
+impl DepthwiseConvolution {
+    /// With an odd kernel, truncated normal weights and a zero bias, as timm has it for ConvNeXt.
+    pub fn new(channels: usize, kernel: usize, mut scope: Scope<'_>) -> Result<Self> {
+        let first = Initialisation::TruncatedNormal(0.02);
+        let weight = scope.parameter("weight", (channels, 1, kernel, kernel), first)?;
+        let bias = scope.parameter("bias", channels, Initialisation::Zeros)?;
+        Ok(Self { kernel, weight, bias })
+    }
+
+    /// # Shapes
+    /// - rows of `map` and result: `(images * places, channels)`
+    pub fn forward(&self, map: &FeatureMap) -> Result<FeatureMap> {
+        let window = Window { kernel: self.kernel, stride: 1, padding: self.kernel / 2 };
+        let windows = Windows::new(window, map.images, map.size)?;
+        let (dtype, channels) = (map.rows.dtype(), self.bias.dim(0)?);
+        let weight = self.weight.to_dtype(dtype)?.reshape((1, channels, self.kernel * self.kernel))?;
+        let weight = transpose(&weight)?.squeeze(0)?; // (taps, channels)
+        let rows = depthwise(&map.rows, &weight, &windows)?;
+        Ok(map.with_rows(add_bias(&rows, &self.bias.to_dtype(dtype)?)?))
+    }
+}
