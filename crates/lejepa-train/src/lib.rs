@@ -5,6 +5,7 @@
 //! ```text
 //! RUN/config.toml                          the whole configuration
 //! RUN/metrics.jsonl                        one line per step
+//! RUN/watch.jsonl                          one line per look at the features
 //! RUN/broken-images.jsonl                  images that could not be used, if any
 //! RUN/checkpoints/step-00000170.safetensors    weights, optimiser state, configuration
 //! ```
@@ -37,6 +38,7 @@ mod model;
 mod preset;
 mod pretrain;
 mod schedule;
+mod watch;
 
 pub use adamw::{AdamW, AdamWConfig};
 pub use audit::audit_gradients;
@@ -48,3 +50,4 @@ pub use metrics::{MetricsLog, StepMetrics};
 pub use model::Model;
 pub use pretrain::{Event, Plan, Summary, pretrain};
 pub use schedule::Schedule;
+pub use watch::{EmbeddedImages, GaugeMetrics, WatchConfig, WatchLog, WatchMetrics, Watcher, read_watch};
