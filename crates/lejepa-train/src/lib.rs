@@ -38,6 +38,7 @@ mod model;
 mod preset;
 mod pretrain;
 mod schedule;
+mod tensorboard;
 mod watch;
 
 pub use adamw::{AdamW, AdamWConfig};
@@ -50,4 +51,5 @@ pub use metrics::{MetricsLog, StepMetrics};
 pub use model::Model;
 pub use pretrain::{Event, Plan, Summary, pretrain};
 pub use schedule::Schedule;
+pub use tensorboard::TensorBoard;
 pub use watch::{EmbeddedImages, GaugeMetrics, WatchConfig, WatchLog, WatchMetrics, Watcher, read_watch};
