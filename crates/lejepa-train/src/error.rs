@@ -82,6 +82,29 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// A model with numbers that are not finite was looked at.
+    #[error("the {what} of watched image {image} are not finite after step: {step}")]
+    LookNotFinite {
+        /// Features or embeddings.
+        what: &'static str,
+        /// Steps that were taken.
+        step: u64,
+        /// The first such image.
+        image: usize,
+    },
+    /// A model has not made one row per image.
+    #[error("the {what} of {images} watched images must have rows of equal length, got numbers: {length}")]
+    Embedded {
+        /// Features or embeddings.
+        what: &'static str,
+        /// How many images there are.
+        images: usize,
+        /// How many numbers were made of them.
+        length: usize,
+    },
+    /// A probe failed.
+    #[error(transparent)]
+    Probe(#[from] lejepa_probe::Error),
     /// Reading data or writing a file failed.
     #[error(transparent)]
     Data(#[from] lejepa_data::Error),

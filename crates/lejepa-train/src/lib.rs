@@ -5,6 +5,7 @@
 //! ```text
 //! RUN/config.toml                          the whole configuration
 //! RUN/metrics.jsonl                        one line per step
+//! RUN/watch.jsonl                          one line per look at the features
 //! RUN/broken-images.jsonl                  images that could not be used, if any
 //! RUN/checkpoints/step-00000170.safetensors    weights, optimiser state, configuration
 //! ```
@@ -45,6 +46,8 @@ mod pretrain;
 mod rehearsal;
 mod schedule;
 mod state;
+mod tensorboard;
+mod watch;
 
 pub use adamw::{AdamW, AdamWConfig};
 pub use audit::audit_gradients;
@@ -61,3 +64,5 @@ pub use objective::Objective;
 pub use pretrain::{Event, Observer, Plan, Summary, pretrain};
 pub use rehearsal::{Rehearsal, rehearse};
 pub use schedule::Schedule;
+pub use tensorboard::TensorBoard;
+pub use watch::{EmbeddedImages, GaugeMetrics, WatchConfig, WatchLog, WatchMetrics, Watcher, read_watch};

@@ -1,0 +1,60 @@
+//! The images that are looked at, prepared once.
+
+use lejepa_data::{Dataset, Image, Preprocess, Purpose, generator};
+use rand::seq::SliceRandom;
+use rayon::prelude::*;
+
+use crate::{Result, TrainConfig};
+
+/// Images at the encoder's size, in random order, with their labels.
+#[derive(Debug)]
+pub(super) struct WatchedImages {
+    images: Vec<(Image, Option<usize>)>,
+    /// From a kept image to the encoder's input.
+    normalise: Preprocess,
+}
+
+impl WatchedImages {
+    /// Draws `count` images; those that cannot be read are left out.
+    pub(super) fn draw(dataset: &dyn Dataset, count: usize, train: &TrainConfig) -> Result<Self> {
+        let preprocess = train.preprocess()?;
+        let mut indices: Vec<usize> = (0..dataset.len()).collect();
+        let drawn = count.min(indices.len());
+        let (drawn, _) =
+            indices.partial_shuffle(&mut generator(train.seed, Purpose::Evaluation, 1, 0), drawn);
+        let images = drawn
+            .par_iter()
+            .filter_map(|&index| {
+                // 8 bits take a quarter of the memory, and nothing is lost: normalising comes last.
+                let image = dataset.image(index).and_then(|image| preprocess.resized(&image)).ok()?;
+                Some((image, dataset.label(index)))
+            })
+            .collect();
+        let short_side = preprocess.crop_height.min(preprocess.crop_width);
+        Ok(Self { images, normalise: Preprocess { resize_short_side: short_side, ..preprocess } })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.images.len()
+    }
+
+    pub(super) fn labels(&self) -> impl Iterator<Item = Option<usize>> {
+        self.images.iter().map(|(_image, label)| *label)
+    }
+
+    /// The pixels of consecutive images, at most `size` at a time, and how many they are.
+    ///
+    /// # Shapes
+    /// - pixels: `(count, channels, height, width)`
+    pub(super) fn chunks(&self, size: usize) -> impl Iterator<Item = Result<(Vec<f32>, usize)>> {
+        self.images.chunks(size).map(|images| {
+            let pixel_count = self.normalise.pixel_count();
+            let mut pixels = vec![0.; images.len() * pixel_count];
+            pixels
+                .par_chunks_exact_mut(pixel_count)
+                .zip(images)
+                .try_for_each(|(pixels, (image, _label))| self.normalise.apply_into(image, pixels))?;
+            Ok((pixels, images.len()))
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! Probes on frozen features: which images they learn from and which they are asked about.
+
+use std::collections::BTreeSet;
+
+use lejepa_probe::{Features, Knn, Ridge, accuracy};
+use ndarray::{Array2, Axis};
+
+use crate::Result;
+
+const KNN: Knn = Knn { k: 20, temperature: 0.07 };
+/// Penalties of the ridge probe, for features of any scale.
+const LAMBDAS: [f64; 8] = [1e-2, 1e-1, 1., 1e1, 1e2, 1e3, 1e4, 1e5];
+/// The share of the bank on which the penalty is chosen.
+const CHOSEN_ON: f64 = 0.1;
+/// A share of fewer images says nothing.
+const LEAST_IMAGES: usize = 10;
+
+/// Labelled images, split into those that probes learn from and those that they are asked about.
+#[derive(Debug)]
+pub(super) struct Probes {
+    /// Rows of the features that probes learn from.
+    bank: Labelled,
+    queries: Labelled,
+    classes: usize,
+    seed: u64,
+}
+
+#[derive(Debug)]
+struct Labelled {
+    rows: Vec<usize>,
+    labels: Vec<usize>,
+}
+
+/// Accuracies on held-out images.
+pub(super) struct ProbeScores {
+    pub(super) knn: f64,
+    pub(super) linear: f64,
+}
+
+impl Probes {
+    /// Splits images in random order; nothing if there is too little to learn from or to ask about.
+    pub(super) fn new(labels: impl Iterator<Item = Option<usize>>, holdout: f64, seed: u64) -> Option<Self> {
+        let labelled: Vec<(usize, usize)> =
+            labels.enumerate().filter_map(|(row, label)| Some((row, label?))).collect();
+        let asked = (labelled.len() as f64 * holdout).round() as usize;
+        let (queries, bank) = labelled.split_at_checked(asked)?;
+        let known: BTreeSet<usize> = bank.iter().map(|&(_row, label)| label).collect();
+        if known.len() < 2 || bank.len() < LEAST_IMAGES || queries.len() < LEAST_IMAGES {
+            return None;
+        }
+        let classes = labelled.iter().map(|&(_row, label)| label + 1).max()?;
+        Some(Self { bank: Labelled::new(bank), queries: Labelled::new(queries), classes, seed })
+    }
+
+    /// Fits both probes and asks them.
+    ///
+    /// # Shapes
+    /// - `features`: `(images, dim)`
+    pub(super) fn score(&self, features: &Array2<f32>) -> Result<ProbeScores> {
+        let (bank, queries) = (self.bank.of(features)?, self.queries.of(features)?);
+        let ridge = Ridge { lambdas: LAMBDAS.to_vec(), holdout: CHOSEN_ON };
+        let (solution, _lambda) = ridge.fit(&bank, self.classes, self.seed)?;
+        let neighbours = KNN.predict(&bank, &queries.values, self.classes);
+        Ok(ProbeScores {
+            knn: accuracy(&neighbours, &queries.labels),
+            linear: accuracy(&solution.predict(&queries.values), &queries.labels),
+        })
+    }
+}
+
+impl Labelled {
+    fn new(rows_and_labels: &[(usize, usize)]) -> Self {
+        let (rows, labels) = rows_and_labels.iter().copied().unzip();
+        Self { rows, labels }
+    }
+
+    fn of(&self, features: &Array2<f32>) -> Result<Features> {
+        Ok(Features::new(features.select(Axis(0), &self.rows), self.labels.clone())?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Classes of two well separated clouds, some images without a label.
+    #[test]
+    fn only_labelled_images_are_learnt_from_and_asked_about() {
+        let label = |row: usize| (row % 5 != 4).then_some(row % 2);
+        let probes = Probes::new((0..100).map(label), 0.25, 0).unwrap();
+        assert_eq!((probes.queries.rows.len(), probes.bank.rows.len()), (20, 60));
+        let features = Array2::from_shape_fn((100, 3), |(row, column)| {
+            let centre = if row % 2 == column { 4. } else { 0. };
+            centre + ((row * 7 + column * 3) % 10) as f32 / 10.
+        });
+        let scores = probes.score(&features).unwrap();
+        assert_eq!((scores.knn, scores.linear), (1., 1.));
+    }
+
+    #[test]
+    fn too_little_to_learn_from_gives_no_probes() {
+        let probes = |labels: &[Option<usize>]| Probes::new(labels.iter().copied(), 0.25, 0);
+        assert!(probes(&[]).is_none());
+        assert!(probes(&[None; 100]).is_none());
+        assert!(probes(&[Some(3); 100]).is_none(), "one class");
+        assert!(probes(&[[Some(0); 10], [Some(1); 10]].concat()).is_none(), "five queries");
+    }
+}
