@@ -38,6 +38,12 @@ pub enum Error {
         /// The tensor's shape.
         got: Vec<usize>,
     },
+    /// Weights from elsewhere are those of another encoder.
+    #[error("the weights do not fit the encoder ({problems})")]
+    ForeignWeights {
+        /// Every tensor that is missing, too many or of another shape.
+        problems: String,
+    },
     /// Two layers claim the same parameter name.
     #[error("two parameters share the name: {name}")]
     DuplicateParameter {

@@ -37,6 +37,7 @@ mod model;
 mod preset;
 mod pretrain;
 mod schedule;
+mod weights_file;
 
 pub use adamw::{AdamW, AdamWConfig};
 pub use audit::audit_gradients;
@@ -48,3 +49,4 @@ pub use metrics::{MetricsLog, StepMetrics};
 pub use model::Model;
 pub use pretrain::{Event, Plan, Summary, pretrain};
 pub use schedule::Schedule;
+pub use weights_file::{Import, encode_weights, import};

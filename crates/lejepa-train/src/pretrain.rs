@@ -206,7 +206,7 @@ fn check_same_run(
     Err(Error::OtherRun { path: run.into(), difference })
 }
 
-fn write_config(config: &TrainConfig, run: &Path) -> Result<()> {
+pub(crate) fn write_config(config: &TrainConfig, run: &Path) -> Result<()> {
     let text = toml::to_string_pretty(config)
         .map_err(|error| Error::Config { origin: "the run".into(), problem: error.to_string() })?;
     Ok(write_atomically(&run.join("config.toml"), |file| file.write_all(text.as_bytes()))?)
