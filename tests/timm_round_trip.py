@@ -11,7 +11,7 @@ import timm
 import torch
 from safetensors.torch import load_file, save_file
 
-# Both sides compute in f32; features are of order one.
+# Both sides compute in f32; relative to the largest feature, if that is above one.
 TOLERANCE = 1e-4
 
 
