@@ -35,6 +35,7 @@ fn help_is_as_written_down() {
     for (name, arguments) in [
         ("help", &["--help"][..]),
         ("train", &["train", "--help"]),
+        ("import", &["import", "--help"]),
         ("export", &["export", "--help"]),
         ("eval", &["eval", "--help"]),
         ("gauge", &["gauge", "--help"]),

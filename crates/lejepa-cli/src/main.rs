@@ -30,6 +30,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Train(commands::train::Arguments),
+    Import(commands::import::Arguments),
     Export(commands::export::Arguments),
     Eval(commands::eval::Arguments),
     Gauge(commands::gauge::Arguments),
@@ -41,6 +42,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match &Cli::parse().command {
         Command::Train(arguments) => commands::train::run(arguments),
+        Command::Import(arguments) => commands::import::run(arguments),
         Command::Export(arguments) => commands::export::run(arguments),
         Command::Eval(arguments) => commands::eval::run(arguments),
         Command::Gauge(arguments) => commands::gauge::run(arguments),

@@ -44,6 +44,12 @@ pub enum Error {
         /// What holds it.
         name: String,
     },
+    /// Weights from elsewhere are those of another encoder.
+    #[error("the weights do not fit the encoder ({problems})")]
+    ForeignWeights {
+        /// Every tensor that is missing, too many or of another shape.
+        problems: String,
+    },
     /// Two layers claim the same parameter name.
     #[error("two parameters share the name: {name}")]
     DuplicateParameter {

@@ -9,7 +9,7 @@ use lejepa_model::{EncoderConfig, EncoderShape, ImageSize, ProjectorConfig};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use crate::{AdamWConfig, AveragingConfig, Error, Result, Schedule, preset};
+use crate::{AdamWConfig, AveragingConfig, Error, Result, Schedule, WatchConfig, preset};
 
 /// A whole recipe. Every key has a default but `data.path`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -39,6 +39,8 @@ pub struct TrainConfig {
     pub optimizer: AdamWConfig,
     /// How long.
     pub train: LoopConfig,
+    /// When and how the run is looked at.
+    pub watch: WatchConfig,
 }
 
 /// The `[preprocess]` table.
@@ -185,6 +187,7 @@ impl TrainConfig {
         self.loss.build()?;
         self.optimizer.check()?;
         self.data.check()?;
+        self.watch.check()?;
         let refuse = |field, expected: &str, got: String| {
             Err(Error::Setting { field, expected: expected.into(), got })
         };

@@ -12,10 +12,11 @@ use lejepa_data::{
 };
 
 use crate::divergence::{find_culprit, save_batch};
+use crate::journal::Journal;
 use crate::state::{Origin, State};
 use crate::{
-    BrokenLog, DeviceChoice, Error, Gradients, MetricsLog, Objective, Precision, Result, StepMetrics,
-    TrainConfig, audit_gradients,
+    DeviceChoice, Error, Gradients, Objective, Precision, Result, StepMetrics, TrainConfig, WatchMetrics,
+    Watcher, audit_gradients,
 };
 
 /// What a run tells its caller.
@@ -41,6 +42,8 @@ pub enum Event<'a> {
     Broken(&'a BrokenImage),
     /// A step was taken.
     Step(&'a StepMetrics),
+    /// The run was looked at.
+    Look(&'a WatchMetrics),
 }
 
 /// What a run is going to do.
@@ -105,8 +108,8 @@ pub fn pretrain(
     };
     let start = state.taken;
     write_config(config, run)?;
-    let mut log = MetricsLog::open(&run.join("metrics.jsonl"), start)?;
-    let mut broken = BrokenLog::open(&run.join("broken-images.jsonl"))?;
+    let mut journal = Journal::open(run, start)?;
+    let watcher = Watcher::new(&config.watch, config, source.dataset())?;
     let mut keep_going = observe(Event::Started(&Plan {
         images: source.dataset().len(),
         parameters: state.model.trainable().map(|(_name, variable)| variable.elem_count()).sum(),
@@ -114,6 +117,17 @@ pub fn pretrain(
         total,
         notes: source.dataset().notes().to_vec(),
     }));
+    let look_at = |state: &State, journal: &mut Journal, observe: &mut Observer<'_>| -> Result<()> {
+        if let Some(watcher) = &watcher {
+            let look = state.look(watcher, config)?;
+            journal.look(&look)?;
+            let _ = observe(Event::Look(&look));
+        }
+        Ok(())
+    };
+    if start == 0 && keep_going.is_continue() {
+        look_at(&state, &mut journal, observe)?;
+    }
 
     let mut clock = Instant::now();
     for batch in BatchStream::start(source, start..total, config.data.worker_threads())? {
@@ -129,7 +143,7 @@ pub fn pretrain(
             }
         };
         for image in &batch.broken {
-            if broken.add(image)? {
+            if journal.broken(image)? {
                 let _ = observe(Event::Broken(image));
             }
         }
@@ -170,8 +184,13 @@ pub fn pretrain(
         };
         clock = Instant::now();
         state.note_loss(metrics.loss);
-        log.append(&metrics)?;
+        journal.step(&metrics)?;
         keep_going = observe(Event::Step(&metrics));
+        // Before the checkpoint: a run that goes on from it has this look behind it.
+        if state.taken == total || config.watch.is_due(state.taken) {
+            look_at(&state, &mut journal, observe)?;
+            clock = Instant::now();
+        }
         if state.taken.is_multiple_of(config.train.checkpoint_every) && state.taken < total {
             state.save(&origin)?;
         }
@@ -247,7 +266,7 @@ fn open_data(config: &TrainConfig, observe: &mut Observer<'_>) -> Result<Trainin
     Ok(config.data.open(&mut cached)?)
 }
 
-fn write_config(config: &TrainConfig, run: &Path) -> Result<()> {
+pub(crate) fn write_config(config: &TrainConfig, run: &Path) -> Result<()> {
     let text = toml::to_string_pretty(config)
         .map_err(|error| Error::Config { origin: "the run".into(), problem: error.to_string() })?;
     Ok(write_atomically(&run.join("config.toml"), |file| file.write_all(text.as_bytes()))?)

@@ -4,9 +4,11 @@ use std::path::Path;
 
 use candle_core::Device;
 use lejepa_loss::LejepaLoss;
+use lejepa_model::Pass;
 
 use crate::{
-    AdamW, Average, Checkpoint, CheckpointFolder, Error, Model, Objective, Result, Snapshot, TrainConfig,
+    AdamW, Average, Checkpoint, CheckpointFolder, EmbeddedImages, Error, Model, Objective, Result, Snapshot,
+    TrainConfig, WatchConfig, WatchMetrics, Watcher,
 };
 
 /// The state of a run after some steps.
@@ -70,6 +72,22 @@ impl State {
         }
     }
 
+    /// Looks at the model as it is now.
+    pub(crate) fn look(&self, watcher: &Watcher, config: &TrainConfig) -> Result<WatchMetrics> {
+        let preprocess = config.preprocess()?;
+        let (height, width) = (preprocess.crop_height, preprocess.crop_width);
+        let pass = Pass::eval();
+        watcher.look(self.taken, &mut |pixels, images| {
+            let shape = [images, preprocess.channels, height, width];
+            let features = self.model.features(pixels, shape, &pass)?.detach();
+            let embeddings = self.model.project(&features, &pass)?;
+            Ok(EmbeddedImages {
+                features: features.flatten_all()?.to_vec1()?,
+                embeddings: embeddings.flatten_all()?.to_vec1()?,
+            })
+        })
+    }
+
     /// Remembers the loss of a step for the next checkpoint.
     pub(crate) fn note_loss(&mut self, loss: f64) {
         self.losses = (self.losses.0 + loss, self.losses.1 + 1);
@@ -104,10 +122,12 @@ pub(crate) struct Origin<'a> {
 
 impl Origin<'_> {
     fn check(&self, checkpoint: &Checkpoint) -> Result<()> {
-        // However many threads prepare them, batches are the same.
+        // Threads, looks and the number of files decide nothing about the weights.
         let decisive = |config: &TrainConfig| {
             let mut config = config.clone();
             config.data.workers = None;
+            config.watch = WatchConfig::default();
+            config.train.keep = 1;
             config
         };
         let difference = if decisive(&checkpoint.config) != decisive(self.config) {

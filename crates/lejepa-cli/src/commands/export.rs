@@ -1,6 +1,6 @@
 //! `lejepa export`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -13,13 +13,13 @@ use lejepa_train::{Checkpoint, Model, TrainConfig};
 use crate::encoder_file::{self, Origin, RuntimeArguments};
 use crate::output;
 
-/// Write the encoder of a run as one ONNX file that carries its preprocessing
+/// Write the encoder of a run as one ONNX file that carries its preprocessing, or its weights for timm
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Run folder of `lejepa train`
+    /// Run folder of `lejepa train` or `lejepa import`
     run: PathBuf,
 
-    /// File to write
+    /// File to write; one that ends in .safetensors gets the bare weights, under timm's names
     #[arg(long, value_name = "FILE", default_value = "encoder.onnx")]
     out: PathBuf,
 
@@ -35,6 +35,9 @@ const IMAGES: usize = 17;
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let checkpoint = Checkpoint::require(&arguments.run)?;
     let model = checkpoint.model(&Device::Cpu)?;
+    if arguments.out.extension().is_some_and(|extension| extension == "safetensors") {
+        return write_weights(&model, &arguments.out);
+    }
     let config = &checkpoint.config;
     let origin = Origin { config, step: checkpoint.step, data_fingerprint: &checkpoint.data_fingerprint };
     let bytes = encoder_file::encode(&model, &origin)?;
@@ -58,6 +61,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         bytes.len() as f64 / 1e6,
     );
     output::line(arguments.out.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The weights alone; nothing is run.
+fn write_weights(model: &Model, path: &Path) -> Result<ExitCode> {
+    let bytes = lejepa_train::encode_weights(model.encoder_parameters())?;
+    write_atomically(path, |file| file.write_all(&bytes))?;
+    output::line(path.display());
     Ok(ExitCode::SUCCESS)
 }
 

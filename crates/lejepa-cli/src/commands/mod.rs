@@ -5,4 +5,5 @@ pub(crate) mod doctor;
 pub(crate) mod eval;
 pub(crate) mod export;
 pub(crate) mod gauge;
+pub(crate) mod import;
 pub(crate) mod train;

@@ -9,7 +9,7 @@ use anyhow::Result;
 use clap::Args;
 use indicatif::ProgressBar;
 use lejepa_data::ViewSize;
-use lejepa_train::{DeviceChoice, Event, Plan, StepMetrics, TrainConfig, pretrain, rehearse};
+use lejepa_train::{DeviceChoice, Event, Plan, StepMetrics, TrainConfig, WatchMetrics, pretrain, rehearse};
 
 use crate::recipe::RecipeArguments;
 use crate::{interrupt, output, progress};
@@ -173,6 +173,21 @@ fn sigreg(metrics: &StepMetrics) -> String {
     }
 }
 
+/// What a look has found, in one line.
+fn look_line(look: &WatchMetrics) -> String {
+    let features = &look.features;
+    let mut line = format!(
+        "step {:>6}: RankMe {:.1}, {} weak directions, SIGReg of features {:.1} x floor ({})",
+        look.step, features.rankme, features.weak_directions, features.sigreg_over_floor, features.verdict
+    );
+    for (name, accuracy) in [("k-NN", look.knn), ("linear", look.linear)] {
+        if let Some(accuracy) = accuracy {
+            line.push_str(&format!(", {name} {:.1} %", 100. * accuracy));
+        }
+    }
+    line
+}
+
 /// What a person sees while a run goes on.
 #[derive(Default)]
 struct Display {
@@ -197,13 +212,7 @@ impl Display {
                 eprintln!("put aside as {}, going on from the checkpoint before it", path.display());
             }
             Event::Started(plan) => self.start(plan),
-            Event::Broken(image) => {
-                let line = format!("skipped {}: {}", image.name, image.reason);
-                match &self.bar {
-                    Some(bar) => bar.suspend(|| eprintln!("{line}")),
-                    None => eprintln!("{line}"),
-                }
-            }
+            Event::Broken(image) => self.print(format!("skipped {}: {}", image.name, image.reason)),
             Event::Step(metrics) => {
                 if let Some(bar) = &self.bar {
                     bar.inc(1);
@@ -217,8 +226,17 @@ impl Display {
                 }
                 self.last = Some((*metrics).clone());
             }
+            Event::Look(look) => self.print(look_line(look)),
         }
         if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// A line that stays, above the bar.
+    fn print(&self, line: String) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{line}")),
+            None => eprintln!("{line}"),
+        }
     }
 
     fn start(&mut self, plan: &Plan) {

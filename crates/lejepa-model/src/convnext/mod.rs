@@ -68,8 +68,10 @@ impl ConvNext {
         let (convolution, norm) = &self.stem;
         let map = convolution.forward(&FeatureMap::from_pixels(pixels)?)?;
         let mut map = map.with_rows(norm.forward(&map.rows)?);
-        for stage in &self.stages {
+        pass.see("stem", &map.rows)?;
+        for (index, stage) in self.stages.iter().enumerate() {
             map = stage.forward(map, pass)?;
+            pass.see(format_args!("stages.{index}"), &map.rows)?;
         }
         Ok(map)
     }

@@ -74,8 +74,10 @@ impl ResNet {
         let windows = Windows::new(Self::STEM_POOL, map.images, map.size)?;
         let rows = max_pool(&map.rows, &windows)?;
         let mut map = FeatureMap { rows, images: map.images, size: windows.output };
-        for block in &self.blocks {
+        pass.see("the stem", &map.rows)?;
+        for (index, block) in self.blocks.iter().enumerate() {
             map = block.forward(&map, pass)?;
+            pass.see(format_args!("block {index}"), &map.rows)?;
         }
         Ok(map)
     }

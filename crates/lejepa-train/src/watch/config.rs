@@ -32,6 +32,11 @@ impl WatchConfig {
     /// A gauge says nothing about fewer.
     pub(super) const LEAST_IMAGES: usize = 16;
 
+    /// Whether a look is due after so many steps.
+    pub(crate) fn is_due(&self, taken: u64) -> bool {
+        self.every > 0 && taken.is_multiple_of(self.every)
+    }
+
     /// Refuses values out of range.
     pub fn check(&self) -> Result<()> {
         let refuse = |field, expected: &str, got: String| {

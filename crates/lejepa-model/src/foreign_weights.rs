@@ -1,0 +1,228 @@
+//! Weights that others trained: state dicts with timm's names, or DINOv2's, made to fit an encoder.
+
+use std::collections::{BTreeSet, HashMap};
+
+use candle_core::{DType, Tensor};
+
+use crate::layers::resample_position_embedding;
+use crate::{EncoderShape, Error, ImageSize, Parameters, Result, VitShape};
+
+/// A state dict that fits an encoder, and what was done to it.
+#[derive(Debug)]
+pub struct ForeignWeights {
+    /// Every tensor of the encoder, and no other.
+    pub tensors: HashMap<String, Tensor>,
+    /// Tensors that an encoder has no use for, such as a classifier's.
+    pub dropped: BTreeSet<String>,
+    /// The grid of the position embedding as it was, if it was resampled.
+    pub resampled_from: Option<ImageSize>,
+}
+
+/// What wrappers put before every name.
+const PREFIXES: [&str; 4] = ["model.", "backbone.", "encoder.", "module."];
+const POSITIONS: &str = "pos_embed";
+const CLASS: &str = "cls_token";
+
+impl ForeignWeights {
+    /// Names the tensors as the encoder does, resamples positions, leaves out classifiers. One error
+    /// names everything that does not fit.
+    pub fn fit(
+        tensors: HashMap<String, Tensor>,
+        shape: &EncoderShape,
+        parameters: &Parameters,
+    ) -> Result<Self> {
+        let mut tensors = strip_prefixes(tensors);
+        let expected: HashMap<&str, &Tensor> = parameters.tensors().collect();
+        let is_dropped = |name: &str| !expected.contains_key(name) && is_superfluous(name);
+        let dropped: BTreeSet<String> = tensors.keys().filter(|name| is_dropped(name)).cloned().collect();
+        tensors.retain(|name, _| !dropped.contains(name));
+
+        let mut resampled_from = None;
+        if let EncoderShape::Vit(shape) = shape {
+            if let Some(registers) = tensors.remove("register_tokens") {
+                tensors.insert("reg_token".into(), registers);
+            }
+            resampled_from = fit_positions(&mut tensors, shape)?;
+        }
+        check(&tensors, &expected)?;
+        Ok(Self { tensors, dropped, resampled_from })
+    }
+}
+
+/// Removes what all names begin with.
+fn strip_prefixes(mut tensors: HashMap<String, Tensor>) -> HashMap<String, Tensor> {
+    while let Some(prefix) = PREFIXES
+        .iter()
+        .find(|&&prefix| !tensors.is_empty() && tensors.keys().all(|name| name.starts_with(prefix)))
+    {
+        tensors =
+            tensors.into_iter().map(|(name, tensor)| (name[prefix.len()..].to_string(), tensor)).collect();
+    }
+    tensors
+}
+
+/// Classifiers, PyTorch's count of batches and the token of DINOv2's own masking.
+fn is_superfluous(name: &str) -> bool {
+    name.starts_with("head.")
+        || name.starts_with("fc.")
+        || name.ends_with(".num_batches_tracked")
+        || name == "mask_token"
+}
+
+/// Moves the class token's position into the token where the encoder wants none, as timm does, and
+/// resamples those of a square grid to the encoder's own.
+fn fit_positions(tensors: &mut HashMap<String, Tensor>, shape: &VitShape) -> Result<Option<ImageSize>> {
+    // What does not look like positions is left to the check of shapes.
+    let Some(positions) = tensors.get(POSITIONS).filter(|positions| positions.dtype().is_float()) else {
+        return Ok(None);
+    };
+    let Ok((1, rows, dim)) = positions.dims3() else { return Ok(None) };
+    let mut positions = positions.to_dtype(DType::F32)?;
+    let prefix = if shape.embed_prefix { shape.prefix() } else { 0 };
+    let has_class_position = rows > 1 && square(rows - 1).is_some();
+    if !shape.embed_prefix && shape.class_token && has_class_position {
+        let Some(class) = tensors.get(CLASS).filter(|class| class.dims() == [1, 1, dim]) else {
+            return Ok(None);
+        };
+        let class = (class.to_dtype(DType::F32)? + positions.narrow(1, 0, 1)?)?;
+        tensors.insert(CLASS.into(), class);
+        positions = positions.narrow(1, 1, rows - 1)?.contiguous()?;
+    }
+    let rows = positions.dim(1)?;
+    let mut resampled_from = None;
+    if rows != shape.positions()
+        && let Some(side) = rows.checked_sub(prefix).and_then(square)
+    {
+        let from = ImageSize::from(side);
+        positions = resample_position_embedding(&positions, from, shape.grid())?;
+        resampled_from = Some(from);
+    }
+    tensors.insert(POSITIONS.into(), positions);
+    Ok(resampled_from)
+}
+
+/// The side of a square grid of so many patches.
+fn square(patches: usize) -> Option<usize> {
+    let side = patches.isqrt();
+    (side > 0 && side * side == patches).then_some(side)
+}
+
+fn check(tensors: &HashMap<String, Tensor>, expected: &HashMap<&str, &Tensor>) -> Result<()> {
+    let mut problems = Vec::new();
+    let mut collect = |problem: &str, mut names: Vec<String>| {
+        if !names.is_empty() {
+            names.sort();
+            problems.push(format!("{problem}: {}", names.join(", ")));
+        }
+    };
+    let absent = |name: &&&str| !tensors.contains_key(**name);
+    collect("missing", expected.keys().filter(absent).map(|name| (*name).to_string()).collect());
+    let unknown = |name: &&String| !expected.contains_key(name.as_str());
+    collect("unexpected", tensors.keys().filter(unknown).cloned().collect());
+    let pairs =
+        || tensors.iter().filter_map(|(name, tensor)| Some((name, tensor, expected.get(name.as_str())?)));
+    let misshapen = pairs().filter(|(_, tensor, expected)| tensor.dims() != expected.dims());
+    let misshapen = misshapen.map(|(name, tensor, expected)| {
+        format!("{name} ({:?} instead of {:?})", tensor.dims(), expected.dims())
+    });
+    collect("wrong shape", misshapen.collect());
+    let whole = pairs().filter(|(_, tensor, _)| !tensor.dtype().is_float());
+    collect("not of floats", whole.map(|(name, ..)| name.clone()).collect());
+    if problems.is_empty() { Ok(()) } else { Err(Error::ForeignWeights { problems: problems.join("; ") }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::Device;
+
+    use super::*;
+    use crate::{Encoder, EncoderConfig};
+
+    fn encoder(config: &EncoderConfig) -> (Encoder, Parameters) {
+        let mut parameters = Parameters::new(3, DType::F32, &Device::Cpu);
+        let encoder = Encoder::new(config, parameters.root()).unwrap();
+        (encoder, parameters)
+    }
+
+    fn tiny() -> EncoderConfig {
+        EncoderConfig {
+            image_size: Some(8.into()),
+            patch_size: Some(4),
+            dim: Some(8),
+            depth: Some(1),
+            heads: Some(2),
+            ..EncoderConfig::named("vit")
+        }
+    }
+
+    fn state_dict(parameters: &Parameters) -> HashMap<String, Tensor> {
+        parameters.tensors().map(|(name, tensor)| (name.to_string(), tensor.copy().unwrap())).collect()
+    }
+
+    fn fit(tensors: HashMap<String, Tensor>, config: &EncoderConfig) -> Result<ForeignWeights> {
+        let (encoder, parameters) = encoder(config);
+        let weights = ForeignWeights::fit(tensors, &encoder.shape(), &parameters)?;
+        parameters.load(&weights.tensors)?;
+        Ok(weights)
+    }
+
+    fn zeros(shape: &[usize]) -> Tensor {
+        Tensor::zeros(shape, DType::F32, &Device::Cpu).unwrap()
+    }
+
+    #[test]
+    fn wrappers_and_classifiers_are_removed() {
+        let mut tensors = state_dict(&encoder(&tiny()).1);
+        tensors.insert("head.weight".into(), zeros(&[10, 8]));
+        tensors.insert("fc.bias".into(), zeros(&[10]));
+        tensors.insert("bn.num_batches_tracked".into(), Tensor::new(3i64, &Device::Cpu).unwrap());
+        let wrapped =
+            tensors.into_iter().map(|(name, tensor)| (format!("module.backbone.{name}"), tensor)).collect();
+        let weights = fit(wrapped, &tiny()).unwrap();
+        let dropped: Vec<&str> = weights.dropped.iter().map(String::as_str).collect();
+        assert_eq!(dropped, ["bn.num_batches_tracked", "fc.bias", "head.weight"]);
+        assert_eq!(weights.resampled_from, None);
+    }
+
+    #[test]
+    fn positions_are_resampled_to_the_grid() {
+        let tensors = state_dict(&encoder(&tiny()).1);
+        let wide = ImageSize { height: 12, width: 20 };
+        let weights = fit(tensors, &EncoderConfig { image_size: Some(wide), ..tiny() }).unwrap();
+        assert_eq!(weights.resampled_from, Some(2.into()));
+        assert_eq!(weights.tensors[POSITIONS].dims(), [1, 1 + 15, 8]);
+    }
+
+    #[test]
+    fn dinov2s_class_position_moves_into_the_token() {
+        let config = EncoderConfig { registers: Some(2), embed_prefix: Some(false), ..tiny() };
+        let mut tensors = state_dict(&encoder(&config).1);
+        let registers = tensors.remove("reg_token").unwrap();
+        tensors.insert("register_tokens".into(), registers);
+        tensors.insert("mask_token".into(), zeros(&[1, 8]));
+        let of_class = Tensor::full(2f32, (1, 1, 8), &Device::Cpu).unwrap();
+        let positions = Tensor::cat(&[&of_class, &tensors[POSITIONS]], 1).unwrap();
+        tensors.insert(POSITIONS.into(), positions.to_dtype(DType::BF16).unwrap());
+        let class: f32 = tensors[CLASS].get(0).unwrap().get(0).unwrap().get(0).unwrap().to_scalar().unwrap();
+        let weights = fit(tensors, &config).unwrap();
+        let moved = weights.tensors[CLASS].to_dtype(DType::F32).unwrap().flatten_all().unwrap();
+        assert!((moved.get(0).unwrap().to_scalar::<f32>().unwrap() - class - 2.).abs() < 0.01);
+        assert_eq!(weights.tensors[POSITIONS].dims(), [1, 4, 8]);
+    }
+
+    #[test]
+    fn everything_that_does_not_fit_is_named_at_once() {
+        let mut tensors = state_dict(&encoder(&tiny()).1);
+        tensors.remove("norm.bias");
+        tensors.remove("norm.weight");
+        tensors.insert("neck.weight".into(), zeros(&[2]));
+        tensors.insert(CLASS.into(), zeros(&[1, 8]));
+        tensors.insert("patch_embed.proj.bias".into(), Tensor::new(&[0u32; 8], &Device::Cpu).unwrap());
+        let message = fit(tensors, &tiny()).unwrap_err().to_string();
+        let expected = "the weights do not fit the encoder (missing: norm.bias, norm.weight; unexpected: \
+                        neck.weight; wrong shape: cls_token ([1, 8] instead of [1, 1, 8]); not of floats: \
+                        patch_embed.proj.bias)";
+        assert_eq!(message, expected);
+        assert!(fit(HashMap::new(), &tiny()).is_err());
+    }
+}
