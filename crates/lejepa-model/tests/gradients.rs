@@ -94,10 +94,9 @@ fn a_vit_on_a_smaller_non_square_image_has_the_right_gradient() {
 
 #[test]
 fn every_option_of_a_vit_has_the_right_gradient() {
-    let registers = VitShape { registers: 2, layer_scale: Some(0.5), ..small_vit() };
     let pass = Pass::train(0).with_masking(0.5);
-    check_vit(&registers, [12, 8], &pass);
-    let without_positions = VitShape { embed_prefix: false, drop_path: 0.5, ..registers };
+    let registers = VitShape { registers: 2, layer_scale: Some(0.5), drop_path: 0.5, ..small_vit() };
+    let without_positions = VitShape { embed_prefix: false, ..registers };
     check_vit(&without_positions, [8, 12], &pass);
     let average = VitShape { pool: Pool::Average, ..without_positions };
     check_vit(&average, [8, 8], &pass);
