@@ -10,7 +10,9 @@ use std::collections::HashMap;
 use candle_core::{DType, Device, Tensor};
 use lejepa_data::{CARD_FORMAT, EncoderCard, Image, Preprocess};
 use lejepa_embed::Encoder as Exported;
-use lejepa_model::{Encoder, EncoderConfig, ImageSize, Parameters};
+use lejepa_model::{
+    ConvNextShape, Encoder, EncoderConfig, EncoderShape, ImageSize, Parameters, Pass, ResNetShape,
+};
 
 /// ONNX Runtime and PyTorch sum in another order; features are of order one.
 const TOLERANCE: f32 = 1e-4;
@@ -74,20 +76,55 @@ fn timms_weights_give_timms_feature_through_onnx_runtime() {
     assert!(difference < TOLERANCE, "{difference:e}");
 }
 
+/// Small encoders of every family and kind of block.
+fn families(image_size: ImageSize) -> Vec<EncoderShape> {
+    let (depths, widths) = ([1, 2, 1, 1], [8, 16, 24, 32]);
+    let resnet = |name: &str| ResNetShape { image_size, depths, widths, ..ResNetShape::named(name).unwrap() };
+    let grouped = ResNetShape { groups: 2, group_width: 32, ..resnet("resnet50") };
+    let convnext = ConvNextShape { image_size, channels: 3, depths, widths, drop_path: 0.1 };
+    vec![
+        config(image_size).resolve().unwrap(),
+        EncoderShape::ResNet(resnet("resnet18")),
+        EncoderShape::ResNet(resnet("resnet50")),
+        EncoderShape::ResNet(grouped),
+        EncoderShape::ConvNext(convnext),
+    ]
+}
+
+/// An encoder whose running statistics and zero-initialised scales are those of no special case.
+fn used_encoder(shape: &EncoderShape) -> (Encoder, Parameters) {
+    let mut parameters = Parameters::new(5, DType::F32, &Device::Cpu);
+    let encoder = Encoder::with_shape(shape, parameters.root()).unwrap();
+    let tensors = parameters
+        .tensors()
+        .map(|(name, tensor)| {
+            let noise = Tensor::randn(0f32, 0.1, tensor.shape(), &Device::Cpu).unwrap();
+            let noise = if tensor.rank() == 1 { noise } else { noise.zeros_like().unwrap() };
+            let noise = if name.ends_with("running_var") { noise.abs().unwrap() } else { noise };
+            (name.to_string(), (tensor + noise).unwrap())
+        })
+        .collect();
+    parameters.load(&tensors).unwrap();
+    (encoder, parameters)
+}
+
 #[test]
-fn candle_and_onnx_runtime_agree_for_any_batch_and_shape() {
-    for size in [ImageSize::from(32), ImageSize { height: 16, width: 40 }] {
-        let (encoder, bytes) = encode(size, &card(size));
-        let exported = open(&bytes).unwrap();
-        for batch in [1, 2, 17] {
-            let shape = (batch, 3, size.height, size.width);
-            let pixels = Tensor::randn(0f32, 1., shape, &Device::Cpu).unwrap();
-            let expected: Vec<f32> =
-                encoder.forward(&pixels).unwrap().flatten_all().unwrap().to_vec1().unwrap();
-            let pixels: Vec<f32> = pixels.flatten_all().unwrap().to_vec1().unwrap();
-            let embedding = exported.embed_pixels(batch, &pixels).unwrap();
-            let difference = largest_difference(embedding.as_slice().unwrap(), &expected);
-            assert!(difference < TOLERANCE, "{size}, batch {batch}: {difference:e}");
+fn candle_and_onnx_runtime_agree_for_any_family_batch_and_shape() {
+    for size in [ImageSize::from(32), ImageSize { height: 40, width: 72 }] {
+        for shape in families(size) {
+            let (encoder, parameters) = used_encoder(&shape);
+            let card = EncoderCard { embedding_dim: encoder.dim(), ..card(size) };
+            let exported = open(&lejepa_onnx::encode(&encoder, &parameters, &card).unwrap()).unwrap();
+            for batch in [1, 2, 17] {
+                let dims = (batch, 3, size.height, size.width);
+                let pixels = Tensor::randn(0f32, 1., dims, &Device::Cpu).unwrap();
+                let expected = encoder.forward(&pixels, &Pass::eval()).unwrap();
+                let expected: Vec<f32> = expected.flatten_all().unwrap().to_vec1().unwrap();
+                let pixels: Vec<f32> = pixels.flatten_all().unwrap().to_vec1().unwrap();
+                let embedding = exported.embed_pixels(batch, &pixels).unwrap();
+                let difference = largest_difference(embedding.as_slice().unwrap(), &expected);
+                assert!(difference < TOLERANCE, "{shape:?}, {size}, batch {batch}: {difference:e}");
+            }
         }
     }
 }
