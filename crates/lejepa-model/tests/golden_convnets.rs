@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use candle_core::{DType, Device, Tensor};
 use lejepa_model::layers::FeatureMap;
 use lejepa_model::{
-    ConvNext, ConvNextShape, Encoder, EncoderShape, Parameters, Pass, ResNet, ResNetBlock, ResNetShape,
+    ConvNext, ConvNextShape, Encoder, EncoderShape, Parameters, Pass, ResNetBlock, ResNetShape,
 };
 
 /// Both sides compute in f32, with another order of summation; relative to the largest entry.
@@ -103,22 +103,10 @@ fn a_convnext_agrees_with_timm() {
 
 /// Parameters of timm 1.0.30 without the classifier.
 #[test]
-fn names_have_timms_parameter_counts() {
-    let count = |build: &dyn Fn(&mut Parameters)| {
-        let mut parameters = Parameters::new(0, DType::F32, &Device::Cpu);
-        build(&mut parameters);
-        parameters.trainable_count()
-    };
-    for (name, expected) in
-        [("resnet18", 11_176_512), ("resnet50", 23_508_032), ("resnext50_32x4d", 22_979_904)]
-    {
-        let shape = ResNetShape::named(name).unwrap();
-        let got = count(&|parameters| drop(ResNet::new(&shape, parameters.root()).unwrap()));
-        assert_eq!(got, expected, "{name}");
-    }
-    let shape = ConvNextShape::named("convnextv2_atto").unwrap();
-    let got = count(&|parameters| drop(ConvNext::new(&shape, parameters.root()).unwrap()));
-    assert_eq!(got, 3_387_400);
+fn a_name_has_timms_parameter_count() {
+    let mut parameters = Parameters::new(0, DType::F32, &Device::Cpu);
+    ConvNext::new(&ConvNextShape::named("convnextv2_atto").unwrap(), parameters.root()).unwrap();
+    assert_eq!(parameters.trainable_count(), 3_387_400);
 }
 
 #[test]

@@ -26,12 +26,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod convnext;
 mod error;
 mod graph;
+mod layers;
 mod model;
 #[rustfmt::skip]
 #[allow(missing_docs, unreachable_pub, clippy::all)]
 mod proto;
+mod resnet;
 mod vit;
 
 pub use error::{Error, Result};

@@ -5,7 +5,7 @@ use lejepa_model::{Encoder, Parameters};
 use prost::Message;
 
 use crate::proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto};
-use crate::{Error, Result, vit};
+use crate::{Error, Result, convnext, resnet, vit};
 
 /// The oldest operator set with layer normalisation: read by runtimes since 2022.
 const OPSET: i64 = 17;
@@ -17,6 +17,8 @@ pub fn encode(encoder: &Encoder, parameters: &Parameters, card: &EncoderCard) ->
     check_card(encoder, card)?;
     let graph = match encoder {
         Encoder::Vit(vit) => vit::graph(vit.shape(), parameters)?,
+        Encoder::ResNet(resnet) => resnet::graph(resnet.shape(), parameters)?,
+        Encoder::ConvNext(convnext) => convnext::graph(convnext.shape(), parameters)?,
     };
     let model = ModelProto {
         ir_version: Some(IR_VERSION),

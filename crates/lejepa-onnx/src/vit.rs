@@ -2,15 +2,15 @@
 
 use candle_core::Tensor;
 use lejepa_data::{EMBEDDING_OUTPUT, PIXELS_INPUT};
-use lejepa_model::layers::LayerNorm;
 use lejepa_model::{Parameters, Pool, VitShape};
 
 use crate::Result;
 use crate::graph::{
-    Attribute::{Float, Int, Ints},
+    Attribute::{Int, Ints},
     Dimension::{Batch, Fixed},
     Graph,
 };
+use crate::layers::{declare_gelu, gelu, layer_norm, linear};
 use crate::proto::GraphProto;
 
 /// The graph from pixels `(batch, channels, height, width)` to features `(batch, dim)`.
@@ -20,9 +20,7 @@ pub(crate) fn graph(shape: &VitShape, parameters: &Parameters) -> Result<GraphPr
     graph.input(PIXELS_INPUT, &[Batch, Fixed(shape.channels), Fixed(size.height), Fixed(size.width)]);
     graph.output(EMBEDDING_OUTPUT, &[Batch, Fixed(shape.dim)]);
 
-    graph.float("half", 0.5);
-    graph.float("one", 1.);
-    graph.float("sqrt_half", std::f32::consts::FRAC_1_SQRT_2);
+    declare_gelu(&mut graph);
     graph.float("attention_scale", ((shape.dim / shape.heads) as f32).powf(-0.5));
     graph.ints("heads_shape", &[0, 0, 3, shape.heads as i64, (shape.dim / shape.heads) as i64]);
     graph.ints("tokens_shape", &[0, 0, shape.dim as i64]);
@@ -148,28 +146,9 @@ fn attention(graph: &mut Graph<'_>, name: &str, tokens: &str) -> Result<String> 
     linear(graph, &format!("{name}.proj"), &mixed)
 }
 
-/// `fc2(gelu(fc1(x)))` with `gelu(x) = 0.5 x (1 + erf(x / sqrt(2)))`, the form that runtimes fuse.
+/// `fc2(gelu(fc1(x)))`.
 fn mlp(graph: &mut Graph<'_>, name: &str, tokens: &str) -> Result<String> {
     let hidden = linear(graph, &format!("{name}.fc1"), tokens)?;
-    let scaled = graph.node("Mul", &format!("{name}/scaled"), &[&hidden, "sqrt_half"], &[]);
-    let erf = graph.node("Erf", &format!("{name}/erf"), &[&scaled], &[]);
-    let gate = graph.node("Add", &format!("{name}/gate"), &[&erf, "one"], &[]);
-    let gated = graph.node("Mul", &format!("{name}/gated"), &[&hidden, &gate], &[]);
-    let gelu = graph.node("Mul", &format!("{name}/gelu"), &[&gated, "half"], &[]);
-    linear(graph, &format!("{name}.fc2"), &gelu)
-}
-
-fn linear(graph: &mut Graph<'_>, name: &str, xs: &str) -> Result<String> {
-    let transposed: Tensor = graph.weight(&format!("{name}.weight"))?.t()?.contiguous()?;
-    let weight = graph.floats(&format!("{name}.weight"), &transposed)?;
-    let bias = graph.floats(&format!("{name}.bias"), graph.weight(&format!("{name}.bias"))?)?;
-    let product = graph.node("MatMul", &format!("{name}/product"), &[xs, &weight], &[]);
-    Ok(graph.node("Add", &format!("{name}/out"), &[&product, &bias], &[]))
-}
-
-fn layer_norm(graph: &mut Graph<'_>, name: &str, xs: &str, output: &str) -> Result<String> {
-    let weight = graph.floats(&format!("{name}.weight"), graph.weight(&format!("{name}.weight"))?)?;
-    let bias = graph.floats(&format!("{name}.bias"), graph.weight(&format!("{name}.bias"))?)?;
-    let attributes = [("axis", Int(-1)), ("epsilon", Float(LayerNorm::EPSILON as f32))];
-    Ok(graph.node("LayerNormalization", output, &[xs, &weight, &bias], &attributes))
+    let hidden = gelu(graph, name, &hidden);
+    linear(graph, &format!("{name}.fc2"), &hidden)
 }
