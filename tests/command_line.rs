@@ -35,6 +35,9 @@ fn help_is_as_written_down() {
     for (name, arguments) in [
         ("help", &["--help"][..]),
         ("train", &["train", "--help"]),
+        ("sweep", &["sweep", "--help"]),
+        ("runs", &["runs", "--help"]),
+        ("select", &["select", "--help"]),
         ("export", &["export", "--help"]),
         ("eval", &["eval", "--help"]),
         ("gauge", &["gauge", "--help"]),

@@ -7,6 +7,8 @@ mod interrupt;
 mod output;
 mod progress;
 mod recipe;
+mod run_folder;
+mod selection;
 mod source;
 mod table;
 
@@ -30,6 +32,9 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Train(commands::train::Arguments),
+    Sweep(commands::sweep::Arguments),
+    Runs(commands::runs::Arguments),
+    Select(commands::select::Arguments),
     Export(commands::export::Arguments),
     Eval(commands::eval::Arguments),
     Gauge(commands::gauge::Arguments),
@@ -41,6 +46,9 @@ enum Command {
 fn main() -> ExitCode {
     let result = match &Cli::parse().command {
         Command::Train(arguments) => commands::train::run(arguments),
+        Command::Sweep(arguments) => commands::sweep::run(arguments),
+        Command::Runs(arguments) => commands::runs::run(arguments),
+        Command::Select(arguments) => commands::select::run(arguments),
         Command::Export(arguments) => commands::export::run(arguments),
         Command::Eval(arguments) => commands::eval::run(arguments),
         Command::Gauge(arguments) => commands::gauge::run(arguments),

@@ -5,4 +5,7 @@ pub(crate) mod doctor;
 pub(crate) mod eval;
 pub(crate) mod export;
 pub(crate) mod gauge;
+pub(crate) mod runs;
+pub(crate) mod select;
+pub(crate) mod sweep;
 pub(crate) mod train;
