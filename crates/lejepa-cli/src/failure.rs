@@ -23,7 +23,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
 }
 
 /// The chain of causes as one sentence, without saying anything twice.
-fn sentence(error: &anyhow::Error) -> String {
+pub(crate) fn sentence(error: &anyhow::Error) -> String {
     let mut sentence = String::new();
     for cause in error.chain() {
         let cause = cause.to_string();

@@ -7,6 +7,8 @@ mod interrupt;
 mod output;
 mod progress;
 mod recipe;
+mod run_folder;
+mod selection;
 mod source;
 mod table;
 
@@ -31,6 +33,9 @@ struct Cli {
 enum Command {
     Train(commands::train::Arguments),
     Import(commands::import::Arguments),
+    Sweep(commands::sweep::Arguments),
+    Runs(commands::runs::Arguments),
+    Select(commands::select::Arguments),
     Export(commands::export::Arguments),
     Eval(commands::eval::Arguments),
     Gauge(commands::gauge::Arguments),
@@ -43,6 +48,9 @@ fn main() -> ExitCode {
     let result = match &Cli::parse().command {
         Command::Train(arguments) => commands::train::run(arguments),
         Command::Import(arguments) => commands::import::run(arguments),
+        Command::Sweep(arguments) => commands::sweep::run(arguments),
+        Command::Runs(arguments) => commands::runs::run(arguments),
+        Command::Select(arguments) => commands::select::run(arguments),
         Command::Export(arguments) => commands::export::run(arguments),
         Command::Eval(arguments) => commands::eval::run(arguments),
         Command::Gauge(arguments) => commands::gauge::run(arguments),

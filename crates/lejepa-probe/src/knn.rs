@@ -33,7 +33,7 @@ impl Knn {
         self.votes(train, queries, classes).outer_iter().map(|votes| argmax(votes.iter().copied())).collect()
     }
 
-    /// The votes for every class.
+    /// The votes for every class; labels are below `classes`.
     ///
     /// # Shapes
     /// - `queries`: `(queries, dim)`

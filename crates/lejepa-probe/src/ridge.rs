@@ -43,6 +43,7 @@ impl Ridge {
     }
 
     /// Chooses the penalty on held-out training features, then fits all of them. Returns the choice too.
+    /// Labels are below `classes`.
     pub fn fit(&self, train: &Features, classes: usize, seed: u64) -> Result<(RidgeSolution, f64)> {
         let (fitted, held_out) = split(train, self.holdout, seed);
         let equations = NormalEquations::new(&fitted, classes);

@@ -6,4 +6,7 @@ pub(crate) mod eval;
 pub(crate) mod export;
 pub(crate) mod gauge;
 pub(crate) mod import;
+pub(crate) mod runs;
+pub(crate) mod select;
+pub(crate) mod sweep;
 pub(crate) mod train;

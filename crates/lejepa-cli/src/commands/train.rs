@@ -190,13 +190,13 @@ fn look_line(look: &WatchMetrics) -> String {
 
 /// What a person sees while a run goes on.
 #[derive(Default)]
-struct Display {
+pub(crate) struct Display {
     bar: Option<ProgressBar>,
     last: Option<StepMetrics>,
 }
 
 impl Display {
-    fn show(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+    pub(crate) fn show(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         match event {
             Event::Caching { done, images } => {
                 let bar = self.bar.get_or_insert_with(|| progress::bar(*images as u64));
@@ -254,7 +254,7 @@ impl Display {
         self.bar = Some(bar);
     }
 
-    fn finish(&self) {
+    pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }

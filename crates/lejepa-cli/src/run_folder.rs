@@ -1,0 +1,150 @@
+//! Run folders of `lejepa train`: what was asked for, and what has become of it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use lejepa_data::Error as DataError;
+use lejepa_train::{StepMetrics, TrainConfig, WatchMetrics, read_watch};
+use serde_json::json;
+
+/// A run as its folder tells it.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) path: PathBuf,
+    pub(crate) config: TrainConfig,
+    /// Steps that were taken.
+    pub(crate) steps: u64,
+    /// All steps, if that can be told.
+    pub(crate) total: Option<u64>,
+    /// Means over the last tenth of the steps; nothing before the first step.
+    pub(crate) tail: Option<Tail>,
+    /// The last look at the features.
+    pub(crate) watch: Option<WatchMetrics>,
+}
+
+/// Means over the last tenth of the steps.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tail {
+    pub(crate) loss: f64,
+    pub(crate) prediction: f64,
+    pub(crate) sigreg: f64,
+    /// SIGReg over the value of a perfect Gaussian, where that is known.
+    pub(crate) sigreg_over_floor: Option<f64>,
+}
+
+const CONFIG: &str = "config.toml";
+const METRICS: &str = "metrics.jsonl";
+const WATCH: &str = "watch.jsonl";
+/// Folders of folders of runs are searched, deeper ones are not.
+const DEPTH: usize = 2;
+
+/// The runs at or below some folders, in the order of their names; what cannot be read is noted.
+pub(crate) fn find(folders: &[PathBuf]) -> Result<Vec<Run>> {
+    let mut runs = Vec::new();
+    for folder in folders {
+        if !folder.exists() {
+            return Err(DataError::NotFound { path: folder.clone() }.into());
+        }
+        search(folder, DEPTH, &mut runs);
+    }
+    Ok(runs)
+}
+
+fn search(folder: &Path, depth: usize, runs: &mut Vec<Run>) {
+    match (folder.join(CONFIG).is_file(), folder.join(METRICS).is_file()) {
+        (true, true) => match Run::read(folder) {
+            Ok(run) => runs.push(run),
+            Err(error) => eprintln!("skipped {}: {error:#}", folder.display()),
+        },
+        (true, false) => eprintln!("skipped {}: it has no {METRICS}", folder.display()),
+        (false, true) => eprintln!("skipped {}: it has no {CONFIG}", folder.display()),
+        (false, false) if depth > 0 => match std::fs::read_dir(folder) {
+            Ok(entries) => {
+                let mut folders: Vec<PathBuf> =
+                    entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+                folders.sort();
+                folders.iter().for_each(|folder| search(folder, depth - 1, runs));
+            }
+            Err(error) => eprintln!("skipped {}: {error}", folder.display()),
+        },
+        (false, false) => {}
+    }
+}
+
+impl Run {
+    /// Reads a run folder.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path.join(CONFIG)).context(CONFIG)?;
+        // The message alone: a note is one line.
+        let config: TrainConfig = toml::from_str(&text)
+            .map_err(|error| anyhow::anyhow!("{CONFIG} is not that of a run: {}", error.message()))?;
+        let bytes = std::fs::read(path.join(METRICS)).context(METRICS)?;
+        let steps = metrics(&bytes);
+        let watch = read_watch(&path.join(WATCH))?.pop();
+        Ok(Self {
+            path: path.into(),
+            steps: steps.last().map_or(0, |last| last.step + 1),
+            total: steps.last().and_then(|last| total(&config, last)),
+            tail: Tail::of(&steps),
+            config,
+            watch,
+        })
+    }
+
+    /// What the run is called: its folder.
+    pub(crate) fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// The name of what was learnt from.
+    pub(crate) fn data(&self) -> String {
+        match &self.config.data.path {
+            Some(path) => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+            None => "mixture".into(),
+        }
+    }
+
+    /// Everything that a machine wants to compare.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        json!({
+            "run": self.name(),
+            "arch": self.config.encoder.arch,
+            "data": self.config.data.path,
+            "lambda": self.config.loss.lambda,
+            "lr": self.config.optimizer.lr,
+            "batch": self.config.train.batch,
+            "steps": self.steps,
+            "total": self.total,
+            "loss": self.tail.map(|tail| tail.loss),
+            "sigreg_over_floor": self.tail.and_then(|tail| tail.sigreg_over_floor),
+            "watch": self.watch,
+        })
+    }
+}
+
+impl Tail {
+    fn of(steps: &[StepMetrics]) -> Option<Self> {
+        let last = &steps[steps.len() - steps.len().div_ceil(10)..];
+        let mean = |value: &dyn Fn(&StepMetrics) -> Option<f64>| {
+            let sum = last.iter().map(value).sum::<Option<f64>>()?;
+            (!last.is_empty()).then(|| sum / last.len() as f64)
+        };
+        Some(Self {
+            loss: mean(&|step| Some(step.loss))?,
+            prediction: mean(&|step| Some(step.prediction))?,
+            sigreg: mean(&|step| Some(step.sigreg))?,
+            sigreg_over_floor: mean(&|step| step.sigreg_over_floor),
+        })
+    }
+}
+
+/// The lines of a log; one that was cut off is left out.
+fn metrics(bytes: &[u8]) -> Vec<StepMetrics> {
+    bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}
+
+/// The log does not hold the steps per epoch, but every line says how many epochs its step is.
+fn total(config: &TrainConfig, last: &StepMetrics) -> Option<u64> {
+    let steps_per_epoch = last.step as f64 / last.epoch;
+    steps_per_epoch.is_finite().then(|| config.total_steps(steps_per_epoch.round() as u64))
+}

@@ -1,0 +1,229 @@
+//! `lejepa sweep`, `lejepa runs` and `lejepa select` on runs of a few steps.
+
+#![allow(clippy::unwrap_used)]
+
+mod fixture;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use fixture::{LEJEPA, lejepa, lejepa_succeeds, workspace};
+use serde_json::{Value, json};
+
+/// Three runs of three steps, and three that diverge.
+const GRID: &str = r#"
+recipe = "train.toml"
+[set]
+train.epochs = 0.3
+[grid]
+"loss.lambda" = [0.05, 0.1, 0.2]
+"optimizer.lr" = [2e-3, 1e30]
+"#;
+const STEPS: u64 = 3;
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn json_of(folder: &Path, arguments: &[&str]) -> Value {
+    serde_json::from_slice(&lejepa_succeeds(folder, arguments).stdout).unwrap()
+}
+
+/// A sweep in a folder of its own.
+fn swept() -> tempfile::TempDir {
+    let folder = workspace();
+    std::fs::write(folder.path().join("grid.toml"), GRID).unwrap();
+    lejepa_succeeds(folder.path(), &["sweep", "grid.toml", "--out", "runs/sweep"]);
+    folder
+}
+
+fn run_of(folder: &Path, lambda: &str) -> PathBuf {
+    folder.join(format!("runs/sweep/loss.lambda={lambda},optimizer.lr=0.002"))
+}
+
+/// As if the run had been watched with labelled images.
+fn write_look(run: &Path, knn: f64) {
+    let gauge = json!({ "sigreg_over_floor": 1.5, "rankme": 6.25, "weak_directions": 1, "verdict": "1 weak direction" });
+    let look = json!({ "step": STEPS, "features": gauge, "embeddings": gauge, "knn": knn, "linear": 0.5 });
+    std::fs::write(run.join("watch.jsonl"), format!("{look}\n")).unwrap();
+}
+
+fn copy_run(from: &Path, to: &Path, change: impl Fn(String) -> String) {
+    std::fs::create_dir_all(to).unwrap();
+    std::fs::copy(from.join("metrics.jsonl"), to.join("metrics.jsonl")).unwrap();
+    let config = std::fs::read_to_string(from.join("config.toml")).unwrap();
+    std::fs::write(to.join("config.toml"), change(config)).unwrap();
+}
+
+#[test]
+fn a_sweep_is_ranked_and_nothing_is_trained_twice() {
+    let folder = swept();
+    let path = folder.path();
+    let metrics = std::fs::read(run_of(path, "0.05").join("metrics.jsonl")).unwrap();
+    [("0.05", 0.5), ("0.1", 0.75), ("0.2", 1.)]
+        .iter()
+        .for_each(|(l, knn)| write_look(&run_of(path, l), *knn));
+
+    let again = lejepa_succeeds(path, &["sweep", "grid.toml", "--out", "runs/sweep"]);
+    let (stdout, stderr) = (text(&again.stdout), text(&again.stderr));
+    assert_eq!(std::fs::read(run_of(path, "0.05").join("metrics.jsonl")).unwrap(), metrics);
+    assert!(stdout.contains("Spearman correlation of the score with k-NN accuracy: "), "{stdout}");
+    assert!(
+        stdout.contains("with linear probe accuracy: none, it takes 3 runs that differ, got: 3"),
+        "{stdout}"
+    );
+    assert!(stdout.ends_with("\nwritten to runs/sweep/sweep.md\n"), "{stdout}");
+    assert_eq!(stderr.matches(" failed: the run diverged at step ").count(), 3, "{stderr}");
+    let third = lejepa_succeeds(path, &["sweep", "grid.toml", "--out", "runs/sweep"]);
+    assert_eq!((text(&third.stdout), text(&third.stderr)), (stdout.clone(), stderr));
+
+    let markdown = std::fs::read_to_string(path.join("runs/sweep/sweep.md")).unwrap();
+    assert!(markdown.contains("| runs/sweep/loss.lambda=0.2,optimizer.lr=0.002 | "), "{markdown}");
+    assert_eq!(markdown.matches("` failed: the run diverged").count(), 3, "{markdown}");
+    let record: Value =
+        serde_json::from_slice(&std::fs::read(path.join("runs/sweep/sweep.json")).unwrap()).unwrap();
+    assert_eq!(record["runs"].as_array().unwrap().len(), 6);
+    assert_eq!(record["runs"][0]["outcome"], "complete");
+
+    let selection = json_of(path, &["select", "runs/sweep", "--json"]);
+    assert_eq!(selection["ranked"], record["selection"]["ranked"]);
+    let scores: Vec<f64> =
+        selection["ranked"].as_array().unwrap().iter().map(|run| run["score"].as_f64().unwrap()).collect();
+    assert!(scores.len() == 3 && scores.is_sorted(), "{scores:?}");
+    assert!(selection["spearman"]["knn"].as_f64().unwrap().abs() <= 1.);
+    assert_eq!(selection["spearman"]["linear"], Value::Null);
+}
+
+#[test]
+fn runs_are_listed_and_damaged_ones_noted() {
+    let folder = swept();
+    let path = folder.path();
+    write_look(&run_of(path, "0.1"), 0.75);
+    for (name, config) in [("foreign", "[package]\nname = \"other\"\n"), ("damaged", "= = ="), ("new", "")] {
+        std::fs::create_dir_all(path.join("runs").join(name)).unwrap();
+        std::fs::write(path.join("runs").join(name).join("config.toml"), config).unwrap();
+    }
+    for name in ["foreign", "damaged"] {
+        std::fs::write(path.join("runs").join(name).join("metrics.jsonl"), [0xff, b'\n', b'{']).unwrap();
+    }
+    let listed = lejepa_succeeds(path, &["runs"]);
+    let (stdout, stderr) = (text(&listed.stdout), text(&listed.stderr));
+    let columns: Vec<&str> = stdout.lines().next().unwrap().split("  ").filter(|t| !t.is_empty()).collect();
+    let titles = [
+        "run",
+        "arch",
+        "data",
+        "lambda",
+        "lr",
+        "batch",
+        "steps",
+        "loss",
+        "SIGReg x floor",
+        "RankMe",
+        "verdict",
+        "k-NN",
+        "linear",
+    ];
+    assert_eq!(columns.iter().map(|title| title.trim()).collect::<Vec<_>>(), titles);
+    let line = stdout.lines().find(|line| line.contains("lambda=0.1,optimizer.lr=0.002")).unwrap();
+    assert!(line.contains(" vit  data     0.1  0.002") && line.contains(" 3/3 "), "{line}");
+    assert!(line.ends_with("6.2  1 weak direction  0.750   0.500"), "{line}");
+    for name in
+        ["runs/foreign: config.toml is not", "runs/damaged: config.toml is not", "runs/new: it has no"]
+    {
+        assert!(stderr.contains(&format!("skipped {name}")), "{stderr}");
+    }
+
+    let runs = json_of(path, &["runs", "--json"]);
+    let run = runs.as_array().unwrap().iter().find(|run| run["watch"].is_object()).unwrap();
+    assert_eq!(
+        (&run["steps"], &run["total"], &run["watch"]["knn"]),
+        (&STEPS.into(), &STEPS.into(), &0.75.into())
+    );
+
+    let missing = lejepa(path, &["runs", "nowhere"]);
+    assert_eq!(
+        (missing.status.code(), text(&missing.stderr)),
+        (Some(2), "error: no such file or folder: nowhere\n".into())
+    );
+}
+
+#[test]
+fn runs_of_other_conventions_are_converted_or_left_out() {
+    let folder = swept();
+    let path = folder.path();
+    let run = run_of(path, "0.2");
+    copy_run(&run, &path.join("picked/same"), lambda_of("0.2", "convex"));
+    // 1 : 0.25 is 0.8 : 0.2, so the same terms have the same score.
+    copy_run(&run, &path.join("picked/additive"), lambda_of("0.25", "additive"));
+    copy_run(&run, &path.join("picked/zero"), lambda_of("0.0", "convex"));
+    copy_run(&run, &path.join("picked/longer"), |config| config.replace("epochs = 0.3", "epochs = 2.0"));
+    let output = lejepa_succeeds(path, &["select", "picked", "--json"]);
+    let (selection, stderr): (Value, String) =
+        (serde_json::from_slice(&output.stdout).unwrap(), text(&output.stderr));
+    let ranked = selection["ranked"].as_array().unwrap();
+    assert_eq!(ranked.len(), 2, "{stderr}");
+    let scores: Vec<f64> = ranked.iter().map(|run| run["score"].as_f64().unwrap()).collect();
+    /// Terms and loss are logged as f32.
+    const TOLERANCE: f64 = 1e-5;
+    assert!((scores[0] / scores[1] - 1.).abs() < TOLERANCE, "{scores:?}");
+    assert!(stderr.contains("left out picked/zero: there is no score without SIGReg, lambda: 0"), "{stderr}");
+    assert!(stderr.contains("left out picked/longer: it has taken 3 of 20 steps"), "{stderr}");
+
+    copy_run(&run, &path.join("picked/other"), |config| {
+        config.replace("\nreduction = \"mean\"", "\nreduction = \"max\"")
+    });
+    let refused = lejepa(path, &["select", "picked"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("cannot be compared: picked/"), "{}", text(&refused.stderr));
+    let nothing = lejepa(path, &["select", "picked/zero"]);
+    assert!(text(&nothing.stderr).ends_with("error: no complete runs to choose from\n"));
+}
+
+fn lambda_of(lambda: &str, weighting: &str) -> impl Fn(String) -> String {
+    move |config| {
+        let changed = config.replace("\nlambda = 0.2\n", &format!("\nlambda = {lambda}\n"));
+        changed.replace("weighting = \"convex\"", &format!("weighting = \"{weighting}\""))
+    }
+}
+
+#[test]
+fn ctrl_c_stops_a_sweep_and_saves_the_run() {
+    let folder = workspace();
+    let path = folder.path();
+    let arguments = ["sweep", "grid.toml", "--set", "train.checkpoint_every=100000"];
+    std::fs::write(path.join("grid.toml"), GRID.replace("epochs = 0.3", "epochs = 10000")).unwrap();
+    let child =
+        Command::new(LEJEPA).current_dir(path).args(arguments).stderr(Stdio::piped()).spawn().unwrap();
+    let run = path.join("runs/grid/loss.lambda=0.05,optimizer.lr=0.002");
+    while std::fs::read(run.join("metrics.jsonl")).map_or(0, |bytes| bytes.len()) == 0 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(
+        text(&output.stderr).contains(" of 100000; the same command goes on"),
+        "{}",
+        text(&output.stderr)
+    );
+    assert_eq!(std::fs::read_dir(run.join("checkpoints")).unwrap().count(), 1);
+}
+
+#[test]
+fn mistakes_in_a_grid_end_before_the_first_run() {
+    let folder = workspace();
+    let path = folder.path();
+    let fails = |grid: &str, arguments: &[&str], message: &str| {
+        std::fs::write(path.join("grid.toml"), grid).unwrap();
+        let output = lejepa(path, &[&["sweep", "grid.toml"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(message), "{}", text(&output.stderr));
+    };
+    fails(GRID, &["--data", "nowhere"], "error: no such file or folder: nowhere");
+    fails(GRID, &["--set", "loss.lambda=0.1"], "`loss.lambda` is in the grid, and is set for all runs too");
+    fails("recipe = \"train.toml\"\n", &[], "missing field `grid`");
+    fails("[grid]\nseed = [1]\n", &[], "error: `data.path` must be given");
+    assert!(!path.join("runs").exists());
+}
