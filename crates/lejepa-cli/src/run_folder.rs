@@ -20,6 +20,10 @@ pub(crate) struct Run {
     pub(crate) tail: Option<Tail>,
     /// The last look at the features.
     pub(crate) watch: Option<WatchMetrics>,
+    /// The loss of every step.
+    pub(crate) losses: Vec<f64>,
+    /// All looks.
+    pub(crate) looks: Vec<WatchMetrics>,
 }
 
 /// Means over the last tenth of the steps.
@@ -80,14 +84,16 @@ impl Run {
             .map_err(|error| anyhow::anyhow!("{CONFIG} is not that of a run: {}", error.message()))?;
         let bytes = std::fs::read(path.join(METRICS)).context(METRICS)?;
         let steps = metrics(&bytes);
-        let watch = read_watch(&path.join(WATCH))?.pop();
+        let looks = read_watch(&path.join(WATCH))?;
         Ok(Self {
             path: path.into(),
             steps: steps.last().map_or(0, |last| last.step + 1),
             total: steps.last().and_then(|last| total(&config, last)),
             tail: Tail::of(&steps),
             config,
-            watch,
+            watch: looks.last().cloned(),
+            losses: steps.iter().map(|step| step.loss).collect(),
+            looks,
         })
     }
 

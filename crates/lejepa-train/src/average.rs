@@ -89,6 +89,11 @@ impl Average {
         &self.model
     }
 
+    /// The model with averaged weights, for good.
+    pub fn into_model(self) -> Model {
+        self.model
+    }
+
     /// Takes the weights after `taken` of `total` steps into the average.
     pub fn update(&self, model: &Model, taken: u64, total: u64) -> Result<()> {
         let share = self.config.share_of_weights(taken, total);

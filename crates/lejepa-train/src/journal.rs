@@ -55,7 +55,8 @@ impl Journal {
         ];
         scalars.extend(look.knn.map(|accuracy| ("probes/knn", accuracy)));
         scalars.extend(look.linear.map(|accuracy| ("probes/linear", accuracy)));
-        self.board.scalars(look.step, &scalars)
+        // Beside the step before it: a session that goes on from here has steps from `look.step` on drawn anew.
+        self.board.scalars(look.step.saturating_sub(1), &scalars)
     }
 
     /// Writes an unusable image down. Says whether it is new.

@@ -6,7 +6,9 @@
 //! RUN/config.toml                          the whole configuration
 //! RUN/metrics.jsonl                        one line per step
 //! RUN/watch.jsonl                          one line per look at the features
+//! RUN/tensorboard/                         the same for TensorBoard
 //! RUN/broken-images.jsonl                  images that could not be used, if any
+//! RUN/diverged/                            the batch on which the run diverged, if it did
 //! RUN/checkpoints/step-00000170.safetensors    weights, optimiser state, configuration
 //! ```
 //!

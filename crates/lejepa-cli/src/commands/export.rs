@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use candle_core::{Device, Tensor};
 use clap::Args;
 use lejepa_data::{Dataset, Image, Preprocess, write_atomically};
 use lejepa_model::Pass;
-use lejepa_train::{Checkpoint, Model, TrainConfig};
+use lejepa_train::{Checkpoint, CheckpointFolder, Model, TrainConfig};
 
 use crate::encoder_file::{self, Origin, RuntimeArguments};
 use crate::output;
@@ -23,6 +23,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", default_value = "encoder.onnx")]
     out: PathBuf,
 
+    /// Take the checkpoint of lowest loss instead of the newest
+    #[arg(long)]
+    best: bool,
+
+    /// Take the averaged weights of a run with `averaging`
+    #[arg(long)]
+    averaged: bool,
+
     #[command(flatten)]
     runtime: RuntimeArguments,
 }
@@ -32,9 +40,24 @@ const TOLERANCE: f32 = 1e-4;
 /// How many images they are compared on.
 const IMAGES: usize = 17;
 
+impl Arguments {
+    fn checkpoint(&self) -> Result<Checkpoint> {
+        match CheckpointFolder::of(&self.run).best()? {
+            Some(best) if self.best => Ok(Checkpoint::read(&best.path)?),
+            _ => Ok(Checkpoint::require(&self.run)?),
+        }
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let checkpoint = Checkpoint::require(&arguments.run)?;
-    let model = checkpoint.model(&Device::Cpu)?;
+    let checkpoint = arguments.checkpoint()?;
+    let mut model = checkpoint.model(&Device::Cpu)?;
+    if arguments.averaged {
+        let average = checkpoint.average(&model, &Device::Cpu)?;
+        model = average
+            .ok_or_else(|| anyhow!("the run has no `averaging`: {}", arguments.run.display()))?
+            .into_model();
+    }
     if arguments.out.extension().is_some_and(|extension| extension == "safetensors") {
         return write_weights(&model, &arguments.out);
     }

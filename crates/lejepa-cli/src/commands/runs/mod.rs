@@ -1,10 +1,13 @@
 //! `lejepa runs`
 
+mod curves;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use lejepa_data::write_atomically;
 
 use crate::output;
 use crate::run_folder::{self, Run};
@@ -23,6 +26,10 @@ pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
+
+    /// Draw loss, RankMe and k-NN accuracy over the steps into this SVG file
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
 }
 
 const COLUMNS: [Column<Run>; 13] = [
@@ -46,6 +53,10 @@ const COLUMNS: [Column<Run>; 13] = [
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let runs = run_folder::find(&arguments.folders)?;
+    if let Some(path) = &arguments.plot {
+        let svg = curves::draw(&runs)?;
+        write_atomically(path, |file| file.write_all(svg.as_bytes()))?;
+    }
     if arguments.json {
         let runs: Vec<_> = runs.iter().map(Run::to_json).collect();
         output::line(serde_json::to_string_pretty(&runs)?);
