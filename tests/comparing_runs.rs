@@ -127,8 +127,10 @@ fn runs_are_listed_and_damaged_ones_noted() {
     ];
     assert_eq!(columns.iter().map(|title| title.trim()).collect::<Vec<_>>(), titles);
     let line = stdout.lines().find(|line| line.contains("lambda=0.1,optimizer.lr=0.002")).unwrap();
-    assert!(line.contains(" vit  data     0.1  0.002") && line.contains(" 3/3 "), "{line}");
-    assert!(line.ends_with("6.2  1 weak direction  0.750   0.500"), "{line}");
+    // Columns are as wide as the widest of all runs.
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(line.contains(" vit data 0.1 0.002") && line.contains(" 3/3 "), "{line}");
+    assert!(line.ends_with("6.2 1 weak direction 0.750 0.500"), "{line}");
     for name in
         ["runs/foreign: config.toml is not", "runs/damaged: config.toml is not", "runs/new: it has no"]
     {
@@ -136,7 +138,12 @@ fn runs_are_listed_and_damaged_ones_noted() {
     }
 
     let runs = json_of(path, &["runs", "--json"]);
-    let run = runs.as_array().unwrap().iter().find(|run| run["watch"].is_object()).unwrap();
+    let run = runs
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|run| run["watch"]["step"] == STEPS && run["lambda"] == 0.1)
+        .unwrap();
     assert_eq!(
         (&run["steps"], &run["total"], &run["watch"]["knn"]),
         (&STEPS.into(), &STEPS.into(), &0.75.into())
@@ -158,7 +165,10 @@ fn runs_of_other_conventions_are_converted_or_left_out() {
     // 1 : 0.25 is 0.8 : 0.2, so the same terms have the same score.
     copy_run(&run, &path.join("picked/additive"), lambda_of("0.25", "additive"));
     copy_run(&run, &path.join("picked/zero"), lambda_of("0.0", "convex"));
-    copy_run(&run, &path.join("picked/longer"), |config| config.replace("epochs = 0.3", "epochs = 2.0"));
+    copy_run(&run, &path.join("picked/longer"), |config| config);
+    let metrics = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+    let longer = metrics.replace("\"total\":3", "\"total\":20");
+    std::fs::write(path.join("picked/longer/metrics.jsonl"), longer).unwrap();
     let output = lejepa_succeeds(path, &["select", "picked", "--json"]);
     let (selection, stderr): (Value, String) =
         (serde_json::from_slice(&output.stdout).unwrap(), text(&output.stderr));

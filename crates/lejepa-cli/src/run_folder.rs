@@ -14,7 +14,7 @@ pub(crate) struct Run {
     pub(crate) config: TrainConfig,
     /// Steps that were taken.
     pub(crate) steps: u64,
-    /// All steps, if that can be told.
+    /// All steps; nothing before the first one.
     pub(crate) total: Option<u64>,
     /// Means over the last tenth of the steps; nothing before the first step.
     pub(crate) tail: Option<Tail>,
@@ -88,7 +88,7 @@ impl Run {
         Ok(Self {
             path: path.into(),
             steps: steps.last().map_or(0, |last| last.step + 1),
-            total: steps.last().and_then(|last| total(&config, last)),
+            total: steps.last().map(|last| last.total),
             tail: Tail::of(&steps),
             config,
             watch: looks.last().cloned(),
@@ -147,10 +147,4 @@ impl Tail {
 /// The lines of a log; one that was cut off is left out.
 fn metrics(bytes: &[u8]) -> Vec<StepMetrics> {
     bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
-}
-
-/// The log does not hold the steps per epoch, but every line says how many epochs its step is.
-fn total(config: &TrainConfig, last: &StepMetrics) -> Option<u64> {
-    let steps_per_epoch = last.step as f64 / last.epoch;
-    steps_per_epoch.is_finite().then(|| config.total_steps(steps_per_epoch.round() as u64))
 }

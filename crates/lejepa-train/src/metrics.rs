@@ -13,6 +13,9 @@ use crate::Result;
 pub struct StepMetrics {
     /// Steps taken before this one.
     pub step: u64,
+    /// All steps of the run.
+    #[serde(default)]
+    pub total: u64,
     /// Passes over the data before this step.
     pub epoch: f64,
     /// Learning rate.

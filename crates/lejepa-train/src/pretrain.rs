@@ -173,6 +173,7 @@ pub fn pretrain(
 
         let metrics = StepMetrics {
             step,
+            total,
             epoch: step as f64 / steps_per_epoch as f64,
             lr,
             loss: terms.loss,
