@@ -82,13 +82,23 @@ fn families(image_size: ImageSize) -> Vec<EncoderShape> {
     let (depths, widths) = ([1, 2, 1, 1], [8, 16, 24, 32]);
     let resnet = |name: &str| ResNetShape { image_size, depths, widths, ..ResNetShape::named(name).unwrap() };
     let grouped = ResNetShape { groups: 2, group_width: 32, ..resnet("resnet50") };
-    let convnext = ConvNextShape { image_size, channels: 3, depths, widths, drop_path: 0.1 };
+    let convnext = |conv_mlp| {
+        EncoderShape::ConvNext(ConvNextShape {
+            image_size,
+            channels: 3,
+            depths,
+            widths,
+            conv_mlp,
+            drop_path: 0.1,
+        })
+    };
     vec![
         config(image_size).resolve().unwrap(),
         EncoderShape::ResNet(resnet("resnet18")),
         EncoderShape::ResNet(resnet("resnet50")),
         EncoderShape::ResNet(grouped),
-        EncoderShape::ConvNext(convnext),
+        convnext(false),
+        convnext(true),
     ]
 }
 

@@ -1,20 +1,31 @@
 //! Every recipe under `models/` is valid, and the encoder beside it is what the recipe made.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod fixture;
+
+use std::path::PathBuf;
 
 use lejepa_data::Image;
 use lejepa_embed::Encoder;
 use lejepa_train::TrainConfig;
 
+/// The folders of `models/`.
+fn folders() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(fixture::repository().join("models")).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
 #[test]
 fn recipes_and_encoders_belong_together() {
-    let mut models = 0;
-    for entry in std::fs::read_dir(fixture::repository().join("models")).unwrap() {
-        let folder = entry.unwrap().path();
+    let mut encoders = 0;
+    for folder in folders() {
+        let file = folder.join("encoder.onnx");
+        if !file.exists() {
+            continue;
+        }
         let recipe = TrainConfig::load(Some(&folder.join("train.toml")), &[]).unwrap();
-        let encoder = Encoder::open(folder.join("encoder.onnx")).unwrap();
+        let encoder = Encoder::open(file).unwrap();
         let card = encoder.card();
         let made_with: TrainConfig = serde_json::from_value(card.config.clone()).unwrap();
         assert_eq!(made_with, recipe, "{}", folder.display());
@@ -26,7 +37,36 @@ fn recipes_and_encoders_belong_together() {
         assert_eq!(embeddings.dim(), (2, card.embedding_dim));
         assert!(embeddings.iter().all(|value| value.is_finite()));
         assert_ne!(embeddings.row(0), embeddings.row(1));
-        models += 1;
+        encoders += 1;
     }
-    assert!(models > 0);
+    assert!(encoders > 0);
+}
+
+#[test]
+fn every_folder_has_a_card_and_valid_recipes() {
+    for folder in folders() {
+        assert!(folder.join("README.md").exists(), "{}", folder.display());
+        let mut recipes = 0;
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let is_grid = path.file_name().is_some_and(|name| name == "sweep.toml");
+            if path.extension().is_some_and(|end| end == "toml") && !is_grid {
+                TrainConfig::load(Some(&path), &[]).unwrap_or_else(|error| panic!("{error}"));
+                recipes += 1;
+            }
+        }
+        assert!(recipes > 0, "{}", folder.display());
+    }
+}
+
+#[test]
+fn one_configuration_trains_three_families() {
+    let folder = fixture::repository().join("models/imagenette-64");
+    let recipe = |name: &str| TrainConfig::load(Some(&folder.join(name)), &[]).unwrap();
+    let vit = recipe("vit.toml");
+    for name in ["resnet.toml", "convnextv2.toml"] {
+        let other = recipe(name);
+        assert_ne!(other.encoder, vit.encoder);
+        assert_eq!(TrainConfig { encoder: vit.encoder.clone(), ..other }, vit, "{name}");
+    }
 }

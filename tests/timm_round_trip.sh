@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # shellcheck source=benches/peers.sh
 source benches/peers.sh
-cargo build --release --locked -p lejepa-cli
+cargo build --release --workspace --locked
 lejepa=${CARGO_TARGET_DIR:-target}/release/lejepa
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

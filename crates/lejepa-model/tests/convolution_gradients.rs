@@ -166,6 +166,7 @@ fn a_convnext_with_dropped_paths_has_the_right_gradient() {
         channels: 1,
         depths: [1; 4],
         widths: [4, 4, 6, 6],
+        conv_mlp: true,
         drop_path: 0.4,
     };
     let mut parameters = Parameters::new(1, DType::F64, &Device::Cpu);

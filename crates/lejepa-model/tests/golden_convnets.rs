@@ -96,6 +96,7 @@ fn a_convnext_agrees_with_timm() {
         image_size: 64.into(),
         depths: [1, 1, 2, 1],
         widths: [8, 16, 24, 32],
+        conv_mlp: false,
         ..ConvNextShape::named("convnextv2_atto").unwrap()
     };
     agrees_with_timm("convnextv2", &EncoderShape::ConvNext(shape));
@@ -121,6 +122,7 @@ fn every_parameter_of_a_fresh_encoder_has_a_gradient() {
         image_size: 64.into(),
         depths: [1; 4],
         widths: [8, 16, 24, 32],
+        conv_mlp: false,
         ..ConvNextShape::named("convnextv2_atto").unwrap()
     };
     let basic = ResNetShape { block: ResNetBlock::Basic, groups: 1, group_width: 64, ..resnet.clone() };

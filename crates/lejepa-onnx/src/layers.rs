@@ -10,7 +10,7 @@ use crate::graph::{
 
 /// `y = x W^T + b` over the last axis.
 pub(crate) fn linear(graph: &mut Graph<'_>, name: &str, xs: &str) -> Result<String> {
-    let transposed = graph.weight(&format!("{name}.weight"))?.t()?.contiguous()?;
+    let transposed = graph.weight(&format!("{name}.weight"))?.flatten_from(1)?.t()?.contiguous()?;
     let weight = graph.floats(&format!("{name}.weight"), &transposed)?;
     let bias = graph.floats(&format!("{name}.bias"), graph.weight(&format!("{name}.bias"))?)?;
     let product = graph.node("MatMul", &format!("{name}/product"), &[xs, &weight], &[]);

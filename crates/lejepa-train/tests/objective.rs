@@ -9,8 +9,8 @@ use lejepa_train::{
     Average, AveragingConfig, Gradients, Model, Objective, Override, TrainConfig, audit_gradients,
 };
 
-/// Sums in another order, in f32.
-const TOLERANCE: f64 = 2e-5;
+/// Sums in another order, in f32, through all layers and back.
+const TOLERANCE: f64 = 1e-4;
 
 fn config(overrides: &[&str]) -> TrainConfig {
     let tiny = [

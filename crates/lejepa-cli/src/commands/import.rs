@@ -1,5 +1,6 @@
 //! `lejepa import`
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -47,8 +48,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let config = TrainConfig::load(None, &overrides)?;
     let import = lejepa_train::import(&config, &arguments.weights, &arguments.out)?;
     if !import.dropped.is_empty() {
-        let names: Vec<&str> = import.dropped.iter().map(String::as_str).collect();
-        eprintln!("note: left out: {}", names.join(", "));
+        eprintln!("note: left out: {}", left_out(&import.dropped));
     }
     let size = config.encoder.resolve()?.image_size();
     if let Some(from) = import.resampled_from {
@@ -57,4 +57,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     eprintln!("{}: {:.2} M parameters, images of {size}", arguments.arch, import.parameters as f64 / 1e6);
     output::line(arguments.out.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Names, with PyTorch's counters in one: a ResNet has dozens.
+fn left_out(dropped: &BTreeSet<String>) -> String {
+    let is_counter = |name: &&String| name.ends_with(".num_batches_tracked");
+    let counters = dropped.iter().filter(is_counter).count();
+    let mut names: Vec<String> = dropped.iter().filter(|name| !is_counter(name)).cloned().collect();
+    if counters > 0 {
+        names.push(format!("{counters} counters num_batches_tracked"));
+    }
+    names.join(", ")
 }

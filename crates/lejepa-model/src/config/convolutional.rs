@@ -44,6 +44,7 @@ impl EncoderConfig {
             channels: self.channels,
             depths: self.required("encoder.depths", self.depths)?,
             widths: self.required("encoder.widths", self.widths)?,
+            conv_mlp: false,
             drop_path: self.drop_path.unwrap_or(0.),
         })
     }

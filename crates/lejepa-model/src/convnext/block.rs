@@ -2,7 +2,7 @@
 
 use crate::layers::{DepthwiseConvolution, DropPath, FeatureMap, LayerNorm, Linear, ResponseNorm};
 use crate::ops::gelu;
-use crate::{Pass, Result, Scope};
+use crate::{ConvNextShape, Pass, Result, Scope};
 
 #[derive(Debug, Clone)]
 pub(super) struct Block {
@@ -19,14 +19,20 @@ impl Block {
     /// The hidden layer is this many times as wide as the map.
     const MLP_RATIO: usize = 4;
 
-    pub(super) fn new(width: usize, drop_path: DropPath, mut scope: Scope<'_>) -> Result<Self> {
+    pub(super) fn new(
+        shape: &ConvNextShape,
+        width: usize,
+        drop_path: DropPath,
+        mut scope: Scope<'_>,
+    ) -> Result<Self> {
         let hidden = Self::MLP_RATIO * width;
+        let linear = if shape.conv_mlp { Linear::pointwise } else { Linear::new };
         Ok(Self {
             conv_dw: DepthwiseConvolution::new(width, Self::KERNEL, scope.enter("conv_dw"))?,
             norm: LayerNorm::new(width, scope.enter("norm"))?,
-            fc1: Linear::new(width, hidden, scope.enter("mlp.fc1"))?,
+            fc1: linear(width, hidden, scope.enter("mlp.fc1"))?,
             grn: ResponseNorm::new(hidden, scope.enter("mlp.grn"))?,
-            fc2: Linear::new(hidden, width, scope.enter("mlp.fc2"))?,
+            fc2: linear(hidden, width, scope.enter("mlp.fc2"))?,
             drop_path,
         })
     }

@@ -101,7 +101,7 @@ impl Stage {
         let blocks = (0..shape.depths[stage])
             .map(|index| {
                 let drop_path = DropPath::rising(shape.drop_path, before + index, count);
-                Block::new(width, drop_path, scope.enter(format!("blocks.{index}")))
+                Block::new(shape, width, drop_path, scope.enter(format!("blocks.{index}")))
             })
             .collect::<Result<_>>()?;
         Ok(Self { downsample, blocks })

@@ -15,6 +15,8 @@ pub struct ConvNextShape {
     pub depths: [usize; 4],
     /// Channels per stage.
     pub widths: [usize; 4],
+    /// Whether the perceptrons' weights have the shape of 1x1 convolutions, as in timm's smaller sizes.
+    pub conv_mlp: bool,
     /// Probability that the last block is passed over in training; earlier ones less.
     pub drop_path: f64,
 }
@@ -28,20 +30,20 @@ impl ConvNextShape {
 
     /// The sizes behind a timm name such as `convnextv2_atto`.
     pub fn named(name: &str) -> Option<Self> {
-        let (depths, first) = match name.strip_prefix("convnextv2_")? {
-            "atto" => ([2, 2, 6, 2], 40),
-            "femto" => ([2, 2, 6, 2], 48),
-            "pico" => ([2, 2, 6, 2], 64),
-            "nano" => ([2, 2, 8, 2], 80),
-            "tiny" => ([3, 3, 9, 3], 96),
-            "small" => ([3, 3, 27, 3], 96),
-            "base" => ([3, 3, 27, 3], 128),
-            "large" => ([3, 3, 27, 3], 192),
-            "huge" => ([3, 3, 27, 3], 352),
+        let (depths, first, conv_mlp) = match name.strip_prefix("convnextv2_")? {
+            "atto" => ([2, 2, 6, 2], 40, true),
+            "femto" => ([2, 2, 6, 2], 48, true),
+            "pico" => ([2, 2, 6, 2], 64, true),
+            "nano" => ([2, 2, 8, 2], 80, true),
+            "tiny" => ([3, 3, 9, 3], 96, false),
+            "small" => ([3, 3, 27, 3], 96, false),
+            "base" => ([3, 3, 27, 3], 128, false),
+            "large" => ([3, 3, 27, 3], 192, false),
+            "huge" => ([3, 3, 27, 3], 352, false),
             _ => return None,
         };
         let widths = [first, 2 * first, 4 * first, 8 * first];
-        Some(Self { image_size: 224.into(), channels: 3, depths, widths, drop_path: 0. })
+        Some(Self { image_size: 224.into(), channels: 3, depths, widths, conv_mlp, drop_path: 0. })
     }
 
     pub(crate) fn check(&self) -> Result<()> {

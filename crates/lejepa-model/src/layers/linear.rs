@@ -5,7 +5,7 @@ use candle_core::Tensor;
 use crate::ops::add_bias;
 use crate::{Initialisation, Result, Scope};
 
-/// A linear layer with weight `(outputs, inputs)`.
+/// A linear layer with weight `(outputs, inputs)`, or `(outputs, inputs, 1, 1)` as a 1x1 convolution has it.
 #[derive(Debug, Clone)]
 pub struct Linear {
     weight: Tensor,
@@ -16,6 +16,14 @@ impl Linear {
     /// With timm's initialisation inside transformers: truncated normal weights, zero bias.
     pub fn new(inputs: usize, outputs: usize, mut scope: Scope<'_>) -> Result<Self> {
         let weight = scope.parameter("weight", (outputs, inputs), Initialisation::TruncatedNormal(0.02))?;
+        let bias = Some(scope.parameter("bias", outputs, Initialisation::Zeros)?);
+        Ok(Self { weight, bias })
+    }
+
+    /// As [`new`](Self::new), with the weight in the shape of a 1x1 convolution.
+    pub fn pointwise(inputs: usize, outputs: usize, mut scope: Scope<'_>) -> Result<Self> {
+        let first = Initialisation::TruncatedNormal(0.02);
+        let weight = scope.parameter("weight", (outputs, inputs, 1, 1), first)?;
         let bias = Some(scope.parameter("bias", outputs, Initialisation::Zeros)?);
         Ok(Self { weight, bias })
     }
@@ -38,7 +46,8 @@ impl Linear {
     /// - `xs`: `(rows, inputs)`
     /// - result: `(rows, outputs)`
     pub fn forward(&self, xs: &Tensor) -> Result<Tensor> {
-        let ys = xs.matmul(&self.weight.to_dtype(xs.dtype())?.t()?)?;
+        let weight = self.weight.flatten_from(1)?; // (outputs, inputs)
+        let ys = xs.matmul(&weight.to_dtype(xs.dtype())?.t()?)?;
         match &self.bias {
             Some(bias) => Ok(add_bias(&ys, &bias.to_dtype(xs.dtype())?)?),
             None => Ok(ys),
