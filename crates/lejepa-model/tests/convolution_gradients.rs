@@ -3,59 +3,32 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod central_differences;
+
 use candle_core::{DType, Device, Tensor, Var};
+use central_differences::random;
 use lejepa_model::layers::{Convolution, ConvolutionShape, DepthwiseConvolution, FeatureMap, ResponseNorm};
 use lejepa_model::{
     ConvNext, ConvNextShape, ImageSize, Initialisation, Parameters, Pass, ResNet, ResNetBlock, ResNetShape,
 };
 
-const STEP: f64 = 1e-6;
-/// Central differences err by about `STEP^2`, cancellation by `1e-16 / STEP`.
-const TOLERANCE: f64 = 1e-6;
 /// Small enough to cross no kink of a ReLU, of which an encoder has many.
 const SLOPE_STEP: f64 = 1e-8;
 const SLOPE_TOLERANCE: f64 = 1e-6;
-/// Entries of a parameter that are moved.
-const ENTRIES: usize = 4;
 const SIZE: ImageSize = ImageSize { height: 5, width: 7 };
 
-fn random(shape: &[usize], seed: u64) -> Tensor {
-    let mut parameters = Parameters::new(seed, DType::F64, &Device::Cpu);
-    parameters.root().parameter("x", shape, Initialisation::Normal(1.)).unwrap().detach()
+/// A loss that no symmetry makes easy.
+fn loss_of(output: &Tensor) -> Tensor {
+    (output * random(output.dims(), 77)).unwrap().sin().unwrap().sum_all().unwrap()
 }
 
 fn check_gradients(parameters: &Parameters, output: impl Fn() -> Tensor) {
-    let target = random(output().dims(), 77);
-    let loss = || (output() * &target).unwrap().sin().unwrap().sum_all().unwrap();
-    let gradients = loss().backward().unwrap();
-    let value_at = |variable: &Var, original: &[f64], entry: usize, shift: f64| -> f64 {
-        let set = |values: Vec<f64>| {
-            variable.set(&Tensor::from_vec(values, variable.shape(), &Device::Cpu).unwrap()).unwrap();
-        };
-        let mut shifted = original.to_vec();
-        shifted[entry] += shift;
-        set(shifted);
-        let value = loss().to_scalar().unwrap();
-        set(original.to_vec());
-        value
-    };
-    for (name, variable) in parameters.trainable() {
-        let gradient: Vec<f64> = gradients.get(variable).unwrap().flatten_all().unwrap().to_vec1().unwrap();
-        let original: Vec<f64> = variable.flatten_all().unwrap().to_vec1().unwrap();
-        for entry in (0..original.len()).step_by(original.len().div_ceil(ENTRIES)) {
-            let [above, below] = [STEP, -STEP].map(|shift| value_at(variable, &original, entry, shift));
-            let numeric = (above - below) / (2. * STEP);
-            let difference = (gradient[entry] - numeric).abs();
-            let limit = TOLERANCE * (1. + numeric.abs());
-            assert!(difference < limit, "{name}[{entry}]: {} against {numeric}", gradient[entry]);
-        }
-    }
+    central_differences::check_gradients(parameters, || loss_of(&output()));
 }
 
 /// The same for a whole encoder, along one random direction of all parameters: each evaluation is slow.
 fn check_slope(parameters: &Parameters, output: impl Fn() -> Tensor) {
-    let target = random(output().dims(), 77);
-    let loss = || (output() * &target).unwrap().sin().unwrap().sum_all().unwrap();
+    let loss = || loss_of(&output());
     let gradients = loss().backward().unwrap();
     let directions: Vec<(&Var, Tensor, Tensor)> = (100..)
         .zip(parameters.trainable().values())

@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod golden_file;
+
 use std::collections::HashMap;
 
 use candle_core::{DType, Device, Tensor};
+use golden_file::{golden, largest, part};
 use lejepa_model::layers::resample_position_embedding;
 use lejepa_model::{ImageSize, Parameters, Pass, Pool, VisionTransformer, VitShape};
 
@@ -13,25 +16,9 @@ const FEATURE_TOLERANCE: f32 = 2e-5;
 /// Relative to the largest entry of the gradient.
 const GRADIENT_TOLERANCE: f32 = 2e-5;
 
-fn golden(name: &str) -> HashMap<String, Tensor> {
-    let path = format!("{}/../../tests/golden/{name}.safetensors", env!("CARGO_MANIFEST_DIR"));
-    candle_core::safetensors::load(path, &Device::Cpu).unwrap()
-}
-
-fn largest(tensor: &Tensor) -> f32 {
-    tensor.abs().unwrap().flatten_all().unwrap().max(0).unwrap().to_scalar().unwrap()
-}
-
 fn assert_close(left: &Tensor, right: &Tensor, tolerance: f32, what: &str) {
     let difference = largest(&(left - right).unwrap());
     assert!(difference <= tolerance, "{what}: {difference:e} above {tolerance:e}");
-}
-
-fn part(golden: &HashMap<String, Tensor>, prefix: &str) -> HashMap<String, Tensor> {
-    let of_part = |(name, tensor): (&String, &Tensor)| {
-        name.strip_prefix(prefix).map(|name| (name.to_string(), tensor.clone()))
-    };
-    golden.iter().filter_map(of_part).collect()
 }
 
 fn vit_with_golden_weights(

@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod golden_file;
+
 use std::collections::HashMap;
 
 use candle_core::{DType, Device, Tensor};
+use golden_file::{golden, largest, part};
 use lejepa_model::layers::FeatureMap;
 use lejepa_model::{
     ConvNext, ConvNextShape, Encoder, EncoderShape, Parameters, Pass, ResNetBlock, ResNetShape,
@@ -15,15 +18,6 @@ const TOLERANCE: f32 = 2e-5;
 /// A batch norm's statistics over eight places of two images make small differences larger.
 const GRADIENT_TOLERANCE: f32 = 1e-4;
 
-fn golden(name: &str) -> HashMap<String, Tensor> {
-    let path = format!("{}/../../tests/golden/{name}.safetensors", env!("CARGO_MANIFEST_DIR"));
-    candle_core::safetensors::load(path, &Device::Cpu).unwrap()
-}
-
-fn largest(tensor: &Tensor) -> f32 {
-    tensor.abs().unwrap().flatten_all().unwrap().max(0).unwrap().to_scalar().unwrap()
-}
-
 fn assert_close(left: &Tensor, right: &Tensor, tolerance: f32, what: &str) {
     assert_eq!(left.dims(), right.dims(), "{what}");
     let difference = largest(&(left - right).unwrap()) / largest(right);
@@ -33,12 +27,7 @@ fn assert_close(left: &Tensor, right: &Tensor, tolerance: f32, what: &str) {
 fn golden_model(golden: &HashMap<String, Tensor>, shape: &EncoderShape) -> (Encoder, Parameters) {
     let mut parameters = Parameters::new(0, DType::F32, &Device::Cpu);
     let encoder = Encoder::with_shape(shape, parameters.root()).unwrap();
-    let weights = golden
-        .iter()
-        .filter(|(name, _tensor)| !name.ends_with("num_batches_tracked"))
-        .filter_map(|(name, tensor)| Some((name.strip_prefix("weights.")?.to_string(), tensor.clone())))
-        .collect();
-    parameters.load(&weights).unwrap();
+    parameters.load(&part(golden, "weights.")).unwrap();
     (encoder, parameters)
 }
 

@@ -2,51 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-use candle_core::{DType, Device, Tensor, Var};
+mod central_differences;
+
+use candle_core::{DType, Device, Tensor};
+use central_differences::{check_gradients, random};
 use lejepa_model::{Parameters, Pass, Pool, Projector, ProjectorConfig, VisionTransformer, VitShape};
-
-const STEP: f64 = 1e-6;
-/// Central differences err by about `STEP^2`, cancellation by `1e-16 / STEP`.
-const TOLERANCE: f64 = 1e-6;
-
-fn random(shape: &[usize], seed: u64) -> Tensor {
-    let mut parameters = Parameters::new(seed, DType::F64, &Device::Cpu);
-    parameters.root().parameter("x", shape, lejepa_model::Initialisation::Normal(1.)).unwrap()
-}
-
-/// Compares the analytic gradient of `loss` with central differences for up to eight entries of
-/// each parameter.
-fn check_gradients(parameters: &Parameters, loss: impl Fn() -> Tensor) {
-    let gradients = loss().backward().unwrap();
-    let value = || loss().to_scalar::<f64>().unwrap();
-    for (name, variable) in parameters.trainable() {
-        let gradient: Vec<f64> = gradients.get(variable).unwrap().flatten_all().unwrap().to_vec1().unwrap();
-        let original: Vec<f64> = variable.flatten_all().unwrap().to_vec1().unwrap();
-        for entry in (0..original.len()).step_by(original.len().div_ceil(8)) {
-            let numeric = (value_at(variable, &original, entry, STEP, &value)
-                - value_at(variable, &original, entry, -STEP, &value))
-                / (2. * STEP);
-            let difference = (gradient[entry] - numeric).abs();
-            assert!(
-                difference < TOLERANCE * (1. + numeric.abs()),
-                "{name}[{entry}]: {} against {numeric}",
-                gradient[entry]
-            );
-        }
-    }
-}
-
-fn value_at(variable: &Var, original: &[f64], entry: usize, shift: f64, value: &impl Fn() -> f64) -> f64 {
-    let set = |values: Vec<f64>| {
-        variable.set(&Tensor::from_vec(values, variable.shape(), &Device::Cpu).unwrap()).unwrap();
-    };
-    let mut shifted = original.to_vec();
-    shifted[entry] += shift;
-    set(shifted);
-    let result = value();
-    set(original.to_vec());
-    result
-}
 
 #[test]
 fn the_projector_in_train_mode_has_the_right_gradient() {

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EncoderShape, Error, ImageSize, Result};
+use crate::shape::Stages;
+use crate::{EncoderShape, ImageSize, Result};
 
 /// The sizes of a ConvNeXt V2.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,22 +49,8 @@ impl ConvNextShape {
 
     pub(crate) fn check(&self) -> Result<()> {
         EncoderShape::ConvNext(self.clone()).check_image_size("encoder.image_size", self.image_size)?;
-        let refuse = |field, expected: &str, got: String| {
-            Err(Error::Setting { field, expected: expected.into(), got })
-        };
-        if self.channels != 1 && self.channels != 3 {
-            return refuse("encoder.channels", "1 (grey) or 3 (colour)", self.channels.to_string());
-        }
-        if !self.depths.iter().all(|depth| (1..=1024).contains(depth)) {
-            return refuse("encoder.depths", "between 1 and 1024 each", format!("{:?}", self.depths));
-        }
-        if !self.widths.iter().all(|width| (1..=16384).contains(width)) {
-            return refuse("encoder.widths", "between 1 and 16384 each", format!("{:?}", self.widths));
-        }
-        if !(0. ..1.).contains(&self.drop_path) {
-            return refuse("encoder.drop_path", "at least 0 and below 1", self.drop_path.to_string());
-        }
-        Ok(())
+        let Self { channels, depths, widths, drop_path, .. } = self;
+        Stages { channels: *channels, depths, widths, drop_path: *drop_path }.check()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::shape::Stages;
 use crate::{EncoderShape, Error, ImageSize, Result};
 
 /// What a residual network is made of.
@@ -88,16 +89,9 @@ impl ResNetShape {
         let refuse = |field, expected: &str, got: String| {
             Err(Error::Setting { field, expected: expected.into(), got })
         };
-        if self.channels != 1 && self.channels != 3 {
-            return refuse("encoder.channels", "1 (grey) or 3 (colour)", self.channels.to_string());
-        }
-        if !self.depths.iter().all(|depth| (1..=1024).contains(depth)) {
-            return refuse("encoder.depths", "between 1 and 1024 each", format!("{:?}", self.depths));
-        }
-        let is_width = |width: &usize| (1..=16384).contains(width);
-        if !self.widths.iter().all(is_width) {
-            return refuse("encoder.widths", "between 1 and 16384 each", format!("{:?}", self.widths));
-        }
+        let Self { channels, depths, widths, drop_path, .. } = self;
+        Stages { channels: *channels, depths, widths, drop_path: *drop_path }.check()?;
+        let is_width = |width: &usize| (1..=Stages::LARGEST_WIDTH).contains(width);
         let (groups, group_width) = (self.groups, self.group_width);
         if self.block == ResNetBlock::Basic && groups != 1 {
             return refuse("encoder.groups", "1 in basic blocks", groups.to_string());
@@ -111,9 +105,6 @@ impl ResNetShape {
         if !is_width(&group_width) || !(0..4).all(|stage| is_width(&self.inner_width(stage))) {
             let expected = "such that the 3x3 convolutions have between 1 and 16384 channels";
             return refuse("encoder.group_width", expected, group_width.to_string());
-        }
-        if !(0. ..1.).contains(&self.drop_path) {
-            return refuse("encoder.drop_path", "at least 0 and below 1", self.drop_path.to_string());
         }
         Ok(())
     }
