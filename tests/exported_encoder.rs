@@ -8,7 +8,7 @@ mod fixture;
 use std::collections::HashMap;
 
 use candle_core::{DType, Device, Tensor};
-use lejepa_data::{CARD_FORMAT, EncoderCard, Image, Preprocess};
+use lejepa_data::{CARD_FORMAT, EncoderCard, Feature, Image, Preprocess};
 use lejepa_embed::Encoder as Exported;
 use lejepa_model::{
     ConvNextShape, Encoder, EncoderConfig, EncoderShape, ImageSize, Parameters, Pass, Pool, ResNetShape,
@@ -34,6 +34,7 @@ fn card(size: ImageSize) -> EncoderCard {
     EncoderCard {
         format: CARD_FORMAT,
         arch: "vit".into(),
+        feature: Feature::Cls,
         embedding_dim: 48,
         preprocess: Preprocess::new(size.height.min(size.width), (size.height, size.width), 3),
         step: 0,

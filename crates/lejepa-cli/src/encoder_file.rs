@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use lejepa_data::{CARD_FORMAT, EncoderCard};
+use lejepa_data::{CARD_FORMAT, EncoderCard, Feature};
 use lejepa_embed::{Encoder, EncoderBuilder};
 use lejepa_train::{Model, TrainConfig};
 
@@ -20,6 +20,7 @@ pub(crate) fn encode(model: &Model, origin: &Origin<'_>) -> Result<Vec<u8>> {
     let card = EncoderCard {
         format: CARD_FORMAT,
         arch: origin.config.encoder.arch.clone(),
+        feature: if model.encoder().shape().has_class_feature() { Feature::Cls } else { Feature::Avg },
         embedding_dim: model.encoder().dim(),
         preprocess: origin.config.preprocess()?,
         step: origin.step,

@@ -43,7 +43,7 @@ pub use dataset::{
     Cached, DataConfig, Dataset, Format, Matrix, MatrixValues, MixtureConfig, ReadOptions, SourceConfig,
     Split, Stored, TrainingData, open, open_source, read_matrix,
 };
-pub use encoder_card::{CARD_FORMAT, CARD_KEY, EMBEDDING_OUTPUT, EncoderCard, PIXELS_INPUT};
+pub use encoder_card::{CARD_FORMAT, CARD_KEY, EMBEDDING_OUTPUT, EncoderCard, Feature, PIXELS_INPUT};
 pub use error::{Error, Result};
 pub use image::{CropBox, Image};
 #[cfg(feature = "datasets")]

@@ -27,7 +27,7 @@ impl FeatureSource<'_> {
     /// The kind of features in a protocol string.
     pub fn tag(&self) -> &'static str {
         match self {
-            Self::Encoder(_) => "cls",
+            Self::Encoder(encoder) => encoder.card().feature.tag(),
             Self::Pixels(_) => "pixels",
         }
     }

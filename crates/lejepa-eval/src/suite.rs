@@ -53,7 +53,10 @@ impl Probe {
 }
 
 /// Suites that need no file.
-const BUILT_IN: [(&str, &str); 1] = [("quick", include_str!("../../../eval/suites/quick.toml"))];
+const BUILT_IN: [(&str, &str); 2] = [
+    ("quick", include_str!("../../../eval/suites/quick.toml")),
+    ("knn", include_str!("../../../eval/suites/knn.toml")),
+];
 
 impl Suite {
     /// A built-in suite by name, or any other by the path of its file.

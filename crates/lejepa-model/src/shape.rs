@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConvNextShape, Error, ImageSize, ResNetShape, Result, VitShape};
+use crate::{ConvNextShape, Error, ImageSize, Pool, ResNetShape, Result, VitShape};
 
 /// What a configuration stands for: a family and all of its sizes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,6 +42,11 @@ impl EncoderShape {
             Self::ResNet(shape) => shape.dim(),
             Self::ConvNext(shape) => shape.dim(),
         }
+    }
+
+    /// Whether the feature is a class token; otherwise it is a mean over places.
+    pub fn has_class_feature(&self) -> bool {
+        matches!(self, Self::Vit(VitShape { pool: Pool::Class, .. }))
     }
 
     /// Pixels between neighbouring places of the last feature map; image sizes are best a multiple of it.

@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use candle_core::{DType, Device};
-//! use lejepa_data::{CARD_FORMAT, EncoderCard, Preprocess};
+//! use lejepa_data::{CARD_FORMAT, EncoderCard, Feature, Preprocess};
 //! use lejepa_model::{Encoder, EncoderConfig, Parameters};
 //!
 //! let config = EncoderConfig { image_size: Some(32.into()), ..Default::default() };
@@ -16,6 +16,7 @@
 //! let card = EncoderCard {
 //!     format: CARD_FORMAT,
 //!     arch: config.arch.clone(),
+//!     feature: Feature::Cls,
 //!     embedding_dim: encoder.dim(),
 //!     preprocess: Preprocess::new(32, (32, 32), 3),
 //!     step: 0,

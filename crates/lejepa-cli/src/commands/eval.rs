@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     /// File of `lejepa export`
     encoder: PathBuf,
 
-    /// Name of a suite (quick), or the path of a .toml file
+    /// Name of a suite (quick, knn), or the path of a .toml file
     #[arg(long, value_name = "SUITE")]
     suite: String,
 
