@@ -5,7 +5,7 @@
 use candle_core::Tensor;
 
 use super::FeatureMap;
-use crate::ops::{Window, Windows, add_bias, transpose, unfold};
+use crate::ops::{Window, Windows, add_bias, convolve, transpose, unfold};
 use crate::{Initialisation, Result, Scope};
 
 /// The sizes of a convolution with a square kernel.
@@ -62,11 +62,11 @@ impl Convolution {
             // Unfolded rows have the channels of a tap together, the weight has the taps of a channel.
             let taps = kernel * kernel;
             let weight = transpose(&weight.reshape((outputs, inputs / groups, taps))?)?;
-            let weight = weight.reshape((groups, outputs / groups, taps * inputs / groups))?;
-            let unfolded = unfold(&map.rows, &windows, groups)?; // (groups, places, taps * inputs / groups)
             if groups == 1 {
-                unfolded.squeeze(0)?.matmul(&weight.squeeze(0)?.t()?)?
+                convolve(&map.rows, &weight.reshape((outputs, taps * inputs))?, &windows)?
             } else {
+                let weight = weight.reshape((groups, outputs / groups, taps * inputs / groups))?;
+                let unfolded = unfold(&map.rows, &windows, groups)?; // (groups, places, taps * inputs / groups)
                 let by_group = unfolded.matmul(&weight.t()?)?; // (groups, places, outputs / groups)
                 let places = by_group.dim(1)?;
                 by_group.transpose(0, 1)?.reshape((places, outputs))?
