@@ -87,7 +87,7 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
                 Some("name the --out folder of a `lejepa train`")
             }
             (_, Some(TrainError::Checkpoint { .. }), _) => {
-                Some("remove this file to go on from the one before it")
+                Some("the same `lejepa train` puts it aside and goes on from the checkpoint before it, if there is one")
             }
             (_, _, Some(DataError::Setting { field: "data.path", .. })) => Some("lejepa train --data PATH"),
             (_, _, Some(DataError::Setting { field: "tensor", got, .. })) if got == "nothing" => {

@@ -1,15 +1,16 @@
 //! The training configuration: a TOML recipe plus what was typed on the command line, validated.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use candle_core::DType;
 use lejepa_data::{DataConfig, Preprocess, ViewSize, Views, ViewsConfig};
 use lejepa_loss::LossConfig;
-use lejepa_model::{EncoderConfig, EncoderShape, ImageSize, ProjectorConfig};
+use lejepa_model::{EncoderConfig, ImageSize, ProjectorConfig};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use crate::{AdamWConfig, AveragingConfig, Error, Result, Schedule, WatchConfig, preset};
+use crate::{
+    AdamWConfig, AveragingConfig, Error, LoopConfig, PredictorConfig, Result, Schedule, WatchConfig, preset,
+};
 
 /// A whole recipe. Every key has a default but `data.path`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -56,73 +57,6 @@ pub struct PreprocessConfig {
     /// Standard deviation of every channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub std: Option<Vec<f64>>,
-}
-
-/// The `[predictor]` table.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PredictorConfig {
-    /// Widths of the hidden layers.
-    pub hidden: Vec<usize>,
-}
-
-/// What the encoder computes in; weights, loss and optimiser are f32 in any case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Precision {
-    /// Single precision.
-    #[default]
-    F32,
-    /// Half the bits with the range of f32, for graphics cards.
-    Bf16,
-}
-
-impl Precision {
-    pub(crate) fn dtype(self) -> DType {
-        match self {
-            Self::F32 => DType::F32,
-            Self::Bf16 => DType::BF16,
-        }
-    }
-}
-
-/// The `[train]` table.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LoopConfig {
-    /// Passes over the data; a fraction is fine.
-    pub epochs: f64,
-    /// Samples per step.
-    pub batch: usize,
-    /// Samples that the encoder sees at a time; less memory, the same step.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub micro_batch: Option<usize>,
-    /// Share of the patches that is hidden from a vision transformer.
-    pub masking: f64,
-    /// What the encoder computes in.
-    pub precision: Precision,
-    /// Run folder whose encoder is trained further, instead of a new one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub init: Option<PathBuf>,
-    /// Steps between checkpoints.
-    pub checkpoint_every: u64,
-    /// Checkpoints that stay, the best one besides.
-    pub keep: usize,
-}
-
-impl Default for LoopConfig {
-    fn default() -> Self {
-        Self {
-            epochs: 100.,
-            batch: 128,
-            micro_batch: None,
-            masking: 0.,
-            precision: Precision::default(),
-            init: None,
-            checkpoint_every: 100,
-            keep: 2,
-        }
-    }
 }
 
 /// A value typed on the command line: `loss.lambda=0.1`.
@@ -188,40 +122,12 @@ impl TrainConfig {
         self.optimizer.check()?;
         self.data.check()?;
         self.watch.check()?;
-        let refuse = |field, expected: &str, got: String| {
-            Err(Error::Setting { field, expected: expected.into(), got })
-        };
-        if self.train.batch < 2 {
-            return refuse("train.batch", "at least 2", self.train.batch.to_string());
-        }
-        if !(self.train.epochs.is_finite() && self.train.epochs > 0.) {
-            return refuse("train.epochs", "a positive number", self.train.epochs.to_string());
-        }
-        for (field, count) in [
-            ("train.checkpoint_every", self.train.checkpoint_every),
-            ("train.keep", self.train.keep as u64),
-            ("train.micro_batch", self.train.micro_batch.unwrap_or(1) as u64),
-        ] {
-            if count == 0 {
-                return refuse(field, "at least 1", "0".into());
-            }
-        }
-        if !(0. ..1.).contains(&self.train.masking) {
-            let expected = "from 0 up to, but not including, 1";
-            return refuse("train.masking", expected, self.train.masking.to_string());
-        }
-        if self.train.masking > 0. && !matches!(shape, EncoderShape::Vit(_)) {
-            return refuse(
-                "train.masking",
-                "0 for an encoder without patches",
-                self.train.masking.to_string(),
-            );
-        }
+        self.train.check(&shape)?;
         if let Some(averaging) = &self.averaging {
             averaging.check()?;
         }
-        if let Some(predictor) = self.predictor.as_ref().filter(|predictor| predictor.hidden.contains(&0)) {
-            return refuse("predictor.hidden", "at least 1", format!("{:?}", predictor.hidden));
+        if let Some(predictor) = &self.predictor {
+            predictor.check()?;
         }
         if let Some(size) = self.views.local_size {
             shape.check_image_size("views.local_size", size.into())?;

@@ -1,0 +1,118 @@
+//! The `[train]` and `[predictor]` tables of a recipe.
+
+use std::path::PathBuf;
+
+use candle_core::DType;
+use lejepa_model::EncoderShape;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// The `[predictor]` table.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PredictorConfig {
+    /// Widths of the hidden layers.
+    pub hidden: Vec<usize>,
+}
+
+/// What the encoder computes in; weights, loss and optimiser are f32 in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// Single precision.
+    #[default]
+    F32,
+    /// Half the bits with the range of f32, for graphics cards.
+    Bf16,
+}
+
+impl Precision {
+    pub(crate) fn dtype(self) -> DType {
+        match self {
+            Self::F32 => DType::F32,
+            Self::Bf16 => DType::BF16,
+        }
+    }
+}
+
+/// The `[train]` table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LoopConfig {
+    /// Passes over the data; a fraction is fine.
+    pub epochs: f64,
+    /// Samples per step.
+    pub batch: usize,
+    /// Samples that the encoder sees at a time; less memory, the same step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub micro_batch: Option<usize>,
+    /// Share of the patches that is hidden from a vision transformer.
+    pub masking: f64,
+    /// What the encoder computes in.
+    pub precision: Precision,
+    /// Run folder whose encoder is trained further, instead of a new one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub init: Option<PathBuf>,
+    /// Steps between checkpoints.
+    pub checkpoint_every: u64,
+    /// Checkpoints that stay, the best one besides.
+    pub keep: usize,
+}
+
+impl Default for LoopConfig {
+    fn default() -> Self {
+        Self {
+            epochs: 100.,
+            batch: 128,
+            micro_batch: None,
+            masking: 0.,
+            precision: Precision::default(),
+            init: None,
+            checkpoint_every: 100,
+            keep: 2,
+        }
+    }
+}
+
+fn refuse<T>(field: &'static str, expected: &str, got: String) -> Result<T> {
+    Err(Error::Setting { field, expected: expected.into(), got })
+}
+
+impl PredictorConfig {
+    /// Refuses layers without width.
+    pub fn check(&self) -> Result<()> {
+        if self.hidden.contains(&0) {
+            return refuse("predictor.hidden", "at least 1", format!("{:?}", self.hidden));
+        }
+        Ok(())
+    }
+}
+
+impl LoopConfig {
+    /// Refuses values out of range, or without meaning for the encoder.
+    pub fn check(&self, encoder: &EncoderShape) -> Result<()> {
+        if self.batch < 2 {
+            return refuse("train.batch", "at least 2", self.batch.to_string());
+        }
+        if !(self.epochs.is_finite() && self.epochs > 0.) {
+            return refuse("train.epochs", "a positive number", self.epochs.to_string());
+        }
+        for (field, count) in [
+            ("train.checkpoint_every", self.checkpoint_every),
+            ("train.keep", self.keep as u64),
+            ("train.micro_batch", self.micro_batch.unwrap_or(1) as u64),
+        ] {
+            if count == 0 {
+                return refuse(field, "at least 1", "0".into());
+            }
+        }
+        if !(0. ..1.).contains(&self.masking) {
+            return refuse("train.masking", "from 0 up to, but not including, 1", self.masking.to_string());
+        }
+        if self.masking > 0. && !matches!(encoder, EncoderShape::Vit(_)) {
+            return refuse("train.masking", "0 for an encoder without patches", self.masking.to_string());
+        }
+        Ok(())
+    }
+}
