@@ -206,7 +206,7 @@ fn an_evaluation_that_cannot_be_done_says_why() {
     let eval = |suite: &str, data: &str, code: i32, message: &str| {
         assert_fails(path, &["eval", "encoder.onnx", "--suite", suite, "--data", data], code, message);
     };
-    let message = "error: no suite named \"slow\": use quick or the path of a .toml file";
+    let message = "error: no suite named \"slow\": use quick, knn or the path of a .toml file";
     eval("slow", "data", USAGE, message);
     eval("quick", "nowhere", USAGE, "error: no such file or folder: nowhere");
 

@@ -136,7 +136,7 @@ mod tests {
         assert!(problem("[[probe]]\nkind = \"ridge\"\nlambdas = []\nholdout = 0.1").contains("lambdas"));
         assert!(problem("[[probe]]\nkind = \"ridge\"\nlambdas = [1.0]\nholdout = 1.0").contains("holdout"));
         assert!(problem("[[probe]]\nkind = \"svm\"").contains("svm"));
-        assert!(Suite::load("quik").unwrap_err().to_string().contains("use quick or"));
+        assert!(Suite::load("quik").unwrap_err().to_string().contains("use quick, knn or"));
         assert!(Suite::load("nowhere.toml").unwrap_err().to_string().contains("nowhere.toml"));
     }
 }
