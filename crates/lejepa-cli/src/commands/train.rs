@@ -177,8 +177,8 @@ fn sigreg(metrics: &StepMetrics) -> String {
 fn look_line(look: &WatchMetrics) -> String {
     let features = &look.features;
     let mut line = format!(
-        "step {:>6}: RankMe {:.1}, {} weak directions, SIGReg of features {:.1} x floor ({})",
-        look.step, features.rankme, features.weak_directions, features.sigreg_over_floor, features.verdict
+        "step {:>6}: features {}, RankMe {:.1}, SIGReg {:.0} x floor",
+        look.step, features.verdict, features.rankme, features.sigreg_over_floor
     );
     for (name, accuracy) in [("k-NN", look.knn), ("linear", look.linear)] {
         if let Some(accuracy) = accuracy {
