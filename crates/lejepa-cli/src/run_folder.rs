@@ -14,7 +14,7 @@ pub(crate) struct Run {
     pub(crate) config: TrainConfig,
     /// Steps that were taken.
     pub(crate) steps: u64,
-    /// All steps; nothing before the first one.
+    /// All steps, if the log says so.
     pub(crate) total: Option<u64>,
     /// Means over the last tenth of the steps; nothing before the first step.
     pub(crate) tail: Option<Tail>,
@@ -88,7 +88,8 @@ impl Run {
         Ok(Self {
             path: path.into(),
             steps: steps.last().map_or(0, |last| last.step + 1),
-            total: steps.last().map(|last| last.total),
+            // Logs from before this entry say 0.
+            total: steps.last().map(|last| last.total).filter(|&total| total > 0),
             tail: Tail::of(&steps),
             config,
             watch: looks.last().cloned(),
