@@ -56,6 +56,8 @@ pub fn rehearse(config: &TrainConfig, device: DeviceChoice, observe: &mut Observ
         };
         measure(&objective, batch.clone().first_samples(samples))
     };
+    // The first step of a process pays for memory and threads, and would flatten the line.
+    measure(measured[0])?;
     let [small, large] = [measure(measured[0])?, measure(measured[1])?];
     let line = |small: f64, large: f64, samples: usize| {
         let more = (measured[1] - measured[0]).max(1) as f64;
