@@ -8,7 +8,7 @@ mod fixture;
 use std::collections::HashMap;
 
 use candle_core::{DType, Device, Tensor};
-use lejepa_data::{CARD_FORMAT, EncoderCard, Feature, Image, Preprocess};
+use lejepa_data::{CARD_FORMAT, EncoderCard, Feature, Image, InputSize, Precision, Preprocess};
 use lejepa_embed::Encoder as Exported;
 use lejepa_model::{
     ConvNextShape, Encoder, EncoderConfig, EncoderShape, ImageSize, Parameters, Pass, Pool, ResNetShape,
@@ -36,7 +36,10 @@ fn card(size: ImageSize) -> EncoderCard {
         arch: "vit".into(),
         feature: Feature::Cls,
         embedding_dim: 48,
+        precision: Precision::F32,
         preprocess: Preprocess::new(size.height.min(size.width), (size.height, size.width), 3),
+        sizes: vec![InputSize { height: size.height, width: size.width }],
+        licence: String::new(),
         step: 0,
         data_fingerprint: String::new(),
         config: serde_json::Value::Null,

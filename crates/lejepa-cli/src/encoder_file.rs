@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use lejepa_data::{CARD_FORMAT, EncoderCard, Feature};
+use lejepa_data::{CARD_FORMAT, EncoderCard, Feature, InputSize, Precision};
 use lejepa_embed::{Encoder, EncoderBuilder};
 use lejepa_train::{Model, TrainConfig};
 
@@ -17,12 +17,16 @@ pub(crate) struct Origin<'a> {
 
 /// The encoder of a model as an ONNX file.
 pub(crate) fn encode(model: &Model, origin: &Origin<'_>) -> Result<Vec<u8>> {
+    let preprocess = origin.config.preprocess()?;
     let card = EncoderCard {
         format: CARD_FORMAT,
         arch: origin.config.encoder.arch.clone(),
         feature: if model.encoder().shape().has_class_feature() { Feature::Cls } else { Feature::Avg },
         embedding_dim: model.encoder().dim(),
-        preprocess: origin.config.preprocess()?,
+        precision: Precision::F32,
+        sizes: vec![InputSize { height: preprocess.crop_height, width: preprocess.crop_width }],
+        preprocess,
+        licence: String::new(),
         step: origin.step,
         data_fingerprint: origin.data_fingerprint.into(),
         config: serde_json::to_value(origin.config)?,

@@ -30,8 +30,10 @@ mod image;
 #[cfg(feature = "datasets")]
 mod inspection;
 mod preprocess;
+mod preprocessor_config;
 mod random;
 mod resize;
+mod self_test;
 #[cfg(feature = "datasets")]
 mod views;
 
@@ -43,7 +45,9 @@ pub use dataset::{
     Cached, DataConfig, Dataset, Format, Matrix, MatrixValues, MixtureConfig, ReadOptions, SourceConfig,
     Split, Stored, TrainingData, open, open_source, read_matrix,
 };
-pub use encoder_card::{CARD_FORMAT, CARD_KEY, EMBEDDING_OUTPUT, EncoderCard, Feature, PIXELS_INPUT};
+pub use encoder_card::{
+    CARD_FORMAT, CARD_KEY, EncoderCard, Feature, InputSize, Output, PIXELS_INPUT, Precision, SELF_TEST_KEY,
+};
 pub use error::{Error, Result};
 pub use image::{CropBox, Image};
 #[cfg(feature = "datasets")]
@@ -51,8 +55,9 @@ pub use inspection::{
     ClassCount, ContactSheet, ImageSize, ImageSizes, Inspection, Progress, SheetCell, SheetRow,
     SplitInspection, SplitVerification, Verification,
 };
-pub use preprocess::Preprocess;
+pub use preprocess::{Interpolation, Preprocess, ResizeRule};
 pub use random::{Purpose, generator};
+pub use self_test::SelfTest;
 #[cfg(feature = "datasets")]
 pub use views::{CropConfig, ViewSize, Views, ViewsConfig, Workbench};
 

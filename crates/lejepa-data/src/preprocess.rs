@@ -1,20 +1,23 @@
 //! The one way from an image to an encoder's input at inference.
 //!
-//! Resize the short side (bicubic, antialiased), cut the centre out, scale to `[0, 1]`, normalise:
-//! `(value / 255 - mean) / std` per channel, channels first. The description travels inside the
+//! Resize (antialiased), cut the centre out, scale to `[0, 1]`, normalise: `(value / 255 - mean) / std`
+//! per channel, channels first. The description travels inside the
 //! exported encoder, so that embedding and evaluation cannot disagree with training.
 
 use serde::{Deserialize, Serialize};
 
-use crate::resize::{Resizer, Stretch};
+use crate::resize::{Part, Resizer, Stretch};
 use crate::{Error, Image, Result};
 
 /// A description of the transform, as it is stored in an exported encoder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preprocess {
-    /// The short side after resizing, in pixels.
-    pub resize_short_side: usize,
+    /// How the image is brought to the crop's scale.
+    pub resize: ResizeRule,
+    /// The filter of that.
+    #[serde(default)]
+    pub interpolation: Interpolation,
     /// Rows of the centre crop.
     pub crop_height: usize,
     /// Columns of the centre crop.
@@ -25,6 +28,27 @@ pub struct Preprocess {
     pub mean: Vec<f32>,
     /// Divides after that, per channel.
     pub std: Vec<f32>,
+}
+
+/// To which size an image is resized before its centre is cut out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResizeRule {
+    /// The short side gets this many pixels, the other one follows.
+    ShortSide(usize),
+    /// Both sides get those of the crop: the image is squashed and nothing is cut off.
+    Squash,
+}
+
+/// The filter of a resize, antialiased in both cases, as Pillow computes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Interpolation {
+    /// The field's usual one.
+    #[default]
+    Bicubic,
+    /// Used by some encoders of other projects.
+    Bilinear,
 }
 
 /// Statistics of ImageNet, the field's default for colour images.
@@ -39,7 +63,21 @@ impl Preprocess {
         } else {
             (vec![0.5; channels], vec![0.5; channels])
         };
-        Self { resize_short_side, crop_height, crop_width, channels, mean, std }
+        let resize = ResizeRule::ShortSide(resize_short_side);
+        let interpolation = Interpolation::Bicubic;
+        Self { resize, interpolation, crop_height, crop_width, channels, mean, std }
+    }
+
+    /// The same for a crop of another size: the resize keeps its proportion to the crop.
+    pub fn for_size(&self, crop_height: usize, crop_width: usize) -> Self {
+        let resize = match self.resize {
+            ResizeRule::ShortSide(side) => {
+                let (from, to) = (self.crop_height.min(self.crop_width), crop_height.min(crop_width).max(1));
+                ResizeRule::ShortSide((side * to + from / 2) / from.max(1))
+            }
+            ResizeRule::Squash => ResizeRule::Squash,
+        };
+        Self { resize, crop_height, crop_width, ..self.clone() }
     }
 
     /// Refuses a description that cannot be carried out.
@@ -48,8 +86,10 @@ impl Preprocess {
             Err(Error::Setting { field, expected: expected.into(), got })
         };
         let side = 1..=4096;
-        if !side.contains(&self.resize_short_side) {
-            return refuse("resize_short_side", "between 1 and 4096", self.resize_short_side.to_string());
+        if let ResizeRule::ShortSide(pixels) = self.resize
+            && !side.contains(&pixels)
+        {
+            return refuse("resize.short_side", "between 1 and 4096", pixels.to_string());
         }
         if !side.contains(&self.crop_height) || !side.contains(&self.crop_width) {
             let got = format!("{}x{}", self.crop_height, self.crop_width);
@@ -93,17 +133,23 @@ impl Preprocess {
     pub fn resized(&self, image: &Image) -> Result<Image> {
         let (height, width) = (image.height(), image.width());
         let (resized_height, resized_width) = self.resized_size(height, width);
-        let rows = source_stretch(height, resized_height, self.crop_height);
-        let columns = source_stretch(width, resized_width, self.crop_width);
+        let part = Part {
+            rows: source_stretch(height, resized_height, self.crop_height),
+            columns: source_stretch(width, resized_width, self.crop_width),
+            interpolation: self.interpolation,
+        };
         let crop = (self.crop_height, self.crop_width);
-        Ok(Resizer::default().part(image, rows, columns, crop)?.with_channels(self.channels))
+        Ok(Resizer::default().part(image, part, crop)?.with_channels(self.channels))
     }
 
     /// The whole image's size after resizing: the short side as asked for, both sides no smaller
     /// than the crop.
     fn resized_size(&self, height: usize, width: usize) -> (usize, usize) {
+        let ResizeRule::ShortSide(short_side) = self.resize else {
+            return (self.crop_height, self.crop_width);
+        };
         let (height, width) = (height as f64, width as f64);
-        let scale = (self.resize_short_side as f64 / height.min(width))
+        let scale = (short_side as f64 / height.min(width))
             .max(self.crop_height as f64 / height)
             .max(self.crop_width as f64 / width);
         // Whole multiples must not fall one short through rounding errors.
@@ -226,6 +272,26 @@ mod tests {
                 assert!(resized.pixels().iter().all(|&value| value == 200), "{side}");
             }
         }
+    }
+
+    #[test]
+    fn a_squashed_image_keeps_its_edges() {
+        let left_black = (0..20 * 60).map(|pixel| if pixel % 60 < 30 { 0 } else { 255 }).collect();
+        let image = Image::from_pixels(20, 60, 1, left_black).unwrap();
+        let squashed = Preprocess { resize: ResizeRule::Squash, ..Preprocess::new(8, (8, 8), 1) };
+        let resized = squashed.resized(&image).unwrap();
+        assert_eq!((resized.height(), resized.width()), (8, 8));
+        for row in resized.pixels().chunks(8) {
+            assert_eq!((row[0], row[7]), (0, 255), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn another_size_keeps_the_proportion_of_resize_and_crop() {
+        let usual = Preprocess::new(256, (224, 224), 3);
+        assert_eq!(usual.for_size(448, 448).resize, ResizeRule::ShortSide(512));
+        assert_eq!(usual.for_size(96, 224).resize, ResizeRule::ShortSide(110));
+        assert_eq!(usual.for_size(224, 224), usual);
     }
 
     #[test]

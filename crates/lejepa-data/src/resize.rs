@@ -4,7 +4,7 @@ use fast_image_resize::images::{TypedCroppedImage, TypedImage, TypedImageRef};
 use fast_image_resize::pixels::{U8, U8x3};
 use fast_image_resize::{FilterType, PixelTrait, ResizeAlg, ResizeOptions};
 
-use crate::{CropBox, Error, Image, Result};
+use crate::{CropBox, Error, Image, Interpolation, Result};
 
 /// Resizes one image after the other with the same memory.
 #[derive(Debug, Default)]
@@ -15,6 +15,14 @@ pub(crate) struct Resizer(fast_image_resize::Resizer);
 pub(crate) struct Stretch {
     pub(crate) start: f64,
     pub(crate) length: f64,
+}
+
+/// A part of an image and how it is resized.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part {
+    pub(crate) rows: Stretch,
+    pub(crate) columns: Stretch,
+    pub(crate) interpolation: Interpolation,
 }
 
 impl Resizer {
@@ -32,17 +40,20 @@ impl Resizer {
         self.resize(image, crop, &options, (height, width), target)
     }
 
-    /// Resizes a part (bicubic, antialiased) as if the whole image were resized and then cropped:
+    /// Resizes a part (antialiased) as if the whole image were resized and then cropped:
     /// pixels around the part take part in the filter.
     pub(crate) fn part(
         &mut self,
         image: &Image,
-        rows: Stretch,
-        columns: Stretch,
+        Part { rows, columns, interpolation }: Part,
         (height, width): (usize, usize),
     ) -> Result<Image> {
-        let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::CatmullRom));
-        // The filter reaches two pixels of the result to each side.
+        let filter = match interpolation {
+            Interpolation::Bicubic => FilterType::CatmullRom,
+            Interpolation::Bilinear => FilterType::Bilinear,
+        };
+        let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(filter));
+        // The wider filter reaches two pixels of the result to each side.
         let reach = 2. * (rows.length / height as f64).max(1.) + 1.;
         let top = (rows.start - reach).floor().max(0.) as usize;
         let bottom = ((rows.start + rows.length + reach).ceil() as usize).min(image.height());

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use lejepa_data::{CARD_FORMAT, CARD_KEY, EMBEDDING_OUTPUT, EncoderCard, Image, PIXELS_INPUT};
+use lejepa_data::{CARD_KEY, EncoderCard, Image, Output, PIXELS_INPUT};
 use ndarray::Array2;
 use ort::session::Session;
 use ort::value::TensorRef;
@@ -124,9 +124,9 @@ impl Encoder {
         let input = TensorRef::from_array_view((shape, pixels))?;
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         let outputs = session.run(ort::inputs![PIXELS_INPUT => input])?;
-        let (_shape, values) = outputs[EMBEDDING_OUTPUT].try_extract_tensor::<f32>()?;
+        let (_shape, values) = outputs[Output::Embedding.name()].try_extract_tensor::<f32>()?;
         Array2::from_shape_vec((images, dim), values.to_vec()).map_err(|error| Error::NotAnEncoder {
-            name: EMBEDDING_OUTPUT.into(),
+            name: Output::Embedding.name().into(),
             problem: format!("output has another shape than its card says: {error}"),
         })
     }
@@ -138,19 +138,13 @@ fn read_card(session: &Session) -> std::result::Result<EncoderCard, String> {
     if !named(session.inputs(), PIXELS_INPUT) {
         return Err(format!("no input named {PIXELS_INPUT}"));
     }
-    if !named(session.outputs(), EMBEDDING_OUTPUT) {
-        return Err(format!("no output named {EMBEDDING_OUTPUT}"));
+    if !named(session.outputs(), Output::Embedding.name()) {
+        return Err(format!("no output named {}", Output::Embedding.name()));
     }
     let metadata = session.metadata().map_err(|error| error.to_string())?;
     let json = metadata.custom(CARD_KEY).ok_or_else(|| format!("no metadata entry {CARD_KEY}"))?;
     let card: EncoderCard =
         serde_json::from_str(&json).map_err(|error| format!("metadata {CARD_KEY}: {error}"))?;
-    if card.format != CARD_FORMAT {
-        return Err(format!("card format {} is not known, expected {CARD_FORMAT}", card.format));
-    }
-    card.preprocess.check().map_err(|error| format!("metadata {CARD_KEY}: {error}"))?;
-    if card.embedding_dim == 0 {
-        return Err(format!("metadata {CARD_KEY}: embedding_dim is 0"));
-    }
+    card.check().map_err(|problem| format!("metadata {CARD_KEY}: {problem}"))?;
     Ok(card)
 }

@@ -1,6 +1,6 @@
 //! ConvNeXt V2 as an ONNX graph; norms and perceptrons work on maps with the channels last.
 
-use lejepa_data::{EMBEDDING_OUTPUT, PIXELS_INPUT};
+use lejepa_data::{Output, PIXELS_INPUT};
 use lejepa_model::{ConvNextShape, Parameters};
 
 use crate::Result;
@@ -17,7 +17,7 @@ pub(crate) fn graph(shape: &ConvNextShape, parameters: &Parameters) -> Result<Gr
     let mut graph = Graph::new("convnext", parameters.tensors());
     let size = shape.image_size;
     graph.input(PIXELS_INPUT, &[Batch, Fixed(shape.channels), Fixed(size.height), Fixed(size.width)]);
-    graph.output(EMBEDDING_OUTPUT, &[Batch, Fixed(shape.dim())]);
+    graph.output(Output::Embedding.name(), &[Batch, Fixed(shape.dim())]);
     declare_gelu(&mut graph);
     graph.float("response_epsilon", 1e-6);
 
@@ -36,7 +36,7 @@ pub(crate) fn graph(shape: &ConvNextShape, parameters: &Parameters) -> Result<Gr
         }
     }
     let pooled = global_pool(&mut graph, &maps, "pooled");
-    layer_norm(&mut graph, "head.norm", &pooled, EMBEDDING_OUTPUT)?;
+    layer_norm(&mut graph, "head.norm", &pooled, Output::Embedding.name())?;
     Ok(graph.finish())
 }
 

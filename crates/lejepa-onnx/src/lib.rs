@@ -1,13 +1,13 @@
 //! Writes an encoder as an ONNX graph that carries its own preprocessing.
 //!
 //! One file holds the graph (input [`PIXELS_INPUT`](lejepa_data::PIXELS_INPUT), output
-//! [`EMBEDDING_OUTPUT`](lejepa_data::EMBEDDING_OUTPUT), any batch size) and an
+//! [`Output`](lejepa_data::Output)s, any batch size) and an
 //! [`EncoderCard`](lejepa_data::EncoderCard) in its metadata, from which readers learn how to
 //! prepare an image.
 //!
 //! ```
 //! use candle_core::{DType, Device};
-//! use lejepa_data::{CARD_FORMAT, EncoderCard, Feature, Preprocess};
+//! use lejepa_data::{CARD_FORMAT, EncoderCard, Feature, InputSize, Precision, Preprocess};
 //! use lejepa_model::{Encoder, EncoderConfig, Parameters};
 //!
 //! let config = EncoderConfig { image_size: Some(32.into()), ..Default::default() };
@@ -18,7 +18,10 @@
 //!     arch: config.arch.clone(),
 //!     feature: Feature::Cls,
 //!     embedding_dim: encoder.dim(),
+//!     precision: Precision::F32,
 //!     preprocess: Preprocess::new(32, (32, 32), 3),
+//!     sizes: vec![InputSize { height: 32, width: 32 }],
+//!     licence: String::new(),
 //!     step: 0,
 //!     data_fingerprint: String::new(),
 //!     config: serde_json::Value::Null,

@@ -1,7 +1,7 @@
 //! A residual network as an ONNX graph; batch normalisation is part of the convolution before it.
 
 use candle_core::Tensor;
-use lejepa_data::{EMBEDDING_OUTPUT, PIXELS_INPUT};
+use lejepa_data::{Output, PIXELS_INPUT};
 use lejepa_model::layers::BatchNorm;
 use lejepa_model::{Parameters, ResNetBlock, ResNetShape};
 
@@ -19,7 +19,7 @@ pub(crate) fn graph(shape: &ResNetShape, parameters: &Parameters) -> Result<Grap
     let mut graph = Graph::new("resnet", parameters.tensors());
     let size = shape.image_size;
     graph.input(PIXELS_INPUT, &[Batch, Fixed(shape.channels), Fixed(size.height), Fixed(size.width)]);
-    graph.output(EMBEDDING_OUTPUT, &[Batch, Fixed(shape.dim())]);
+    graph.output(Output::Embedding.name(), &[Batch, Fixed(shape.dim())]);
 
     let stem = Steps { stride: 2, padding: 3, groups: 1 };
     let maps = normed_convolution(&mut graph, ["conv1", "bn1"], PIXELS_INPUT, stem)?;
@@ -36,7 +36,7 @@ pub(crate) fn graph(shape: &ResNetShape, parameters: &Parameters) -> Result<Grap
             maps = block(&mut graph, shape, &format!("layer{}.{index}", stage + 1), &maps, stride)?;
         }
     }
-    global_pool(&mut graph, &maps, EMBEDDING_OUTPUT);
+    global_pool(&mut graph, &maps, Output::Embedding.name());
     Ok(graph.finish())
 }
 

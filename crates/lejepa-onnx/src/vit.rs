@@ -1,7 +1,7 @@
 //! The vision transformer as an ONNX graph, operation by operation as `lejepa-model` computes it.
 
 use candle_core::Tensor;
-use lejepa_data::{EMBEDDING_OUTPUT, PIXELS_INPUT};
+use lejepa_data::{Output, PIXELS_INPUT};
 use lejepa_model::{Parameters, Pool, VitShape};
 
 use crate::Result;
@@ -18,7 +18,7 @@ pub(crate) fn graph(shape: &VitShape, parameters: &Parameters) -> Result<GraphPr
     let mut graph = Graph::new("vit", parameters.tensors());
     let size = shape.image_size;
     graph.input(PIXELS_INPUT, &[Batch, Fixed(shape.channels), Fixed(size.height), Fixed(size.width)]);
-    graph.output(EMBEDDING_OUTPUT, &[Batch, Fixed(shape.dim)]);
+    graph.output(Output::Embedding.name(), &[Batch, Fixed(shape.dim)]);
 
     declare_gelu(&mut graph);
     graph.float("attention_scale", ((shape.dim / shape.heads) as f32).powf(-0.5));
@@ -35,13 +35,13 @@ pub(crate) fn graph(shape: &VitShape, parameters: &Parameters) -> Result<GraphPr
     match shape.pool {
         Pool::Class => {
             let class = graph.node("Gather", "class_token", &[&tokens, "first"], &[("axis", Int(1))]);
-            layer_norm(&mut graph, "norm", &class, EMBEDDING_OUTPUT)?;
+            layer_norm(&mut graph, "norm", &class, Output::Embedding.name())?;
         }
         Pool::Average => {
             let patches = without_prefix(&mut graph, shape, &tokens);
             let attributes = [("axes", Ints(&[1])), ("keepdims", Int(0))];
             let mean = graph.node("ReduceMean", "pooled", &[&patches], &attributes);
-            layer_norm(&mut graph, "fc_norm", &mean, EMBEDDING_OUTPUT)?;
+            layer_norm(&mut graph, "fc_norm", &mean, Output::Embedding.name())?;
         }
     }
     Ok(graph.finish())

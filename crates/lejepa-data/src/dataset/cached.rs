@@ -16,8 +16,8 @@ use bytes::Bytes;
 use rayon::prelude::*;
 
 use super::{Dataset, Stored, mapped_file};
-use crate::resize::{Resizer, Stretch};
-use crate::{BrokenImage, Error, Image, Result, write_atomically};
+use crate::resize::{Part, Resizer, Stretch};
+use crate::{BrokenImage, Error, Image, Interpolation, Result, write_atomically};
 
 const MAGIC: [u8; 16] = *b"lejepa pixels 1\n";
 const ENTRY: usize = 8 + 8 + 3 * 4;
@@ -151,7 +151,8 @@ fn shrunk(stored: Stored, short_side: usize) -> Result<Image> {
     let scale = short_side as f64 / height.min(width) as f64;
     let size = [height, width].map(|side| (side as f64 * scale).round() as usize);
     let whole = |length: usize| Stretch { start: 0., length: length as f64 };
-    Resizer::default().part(&image, whole(height), whole(width), (size[0], size[1]))
+    let part = Part { rows: whole(height), columns: whole(width), interpolation: Interpolation::Bicubic };
+    Resizer::default().part(&image, part, (size[0], size[1]))
 }
 
 /// The table at the end of a cache; nothing if the file is not a whole one.

@@ -1,6 +1,6 @@
 //! The images that are looked at, prepared once.
 
-use lejepa_data::{Dataset, Image, Preprocess, Purpose, generator};
+use lejepa_data::{Dataset, Image, Preprocess, Purpose, ResizeRule, generator};
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
 
@@ -30,8 +30,7 @@ impl WatchedImages {
                 Some((image, dataset.label(index)))
             })
             .collect();
-        let short_side = preprocess.crop_height.min(preprocess.crop_width);
-        Ok(Self { images, normalise: Preprocess { resize_short_side: short_side, ..preprocess } })
+        Ok(Self { images, normalise: Preprocess { resize: ResizeRule::Squash, ..preprocess } })
     }
 
     pub(super) fn len(&self) -> usize {
