@@ -95,7 +95,7 @@ fn an_imported_encoder_gives_timms_feature_with_the_given_preprocessing() {
     lejepa_succeeds(path, &import(&preprocess));
     lejepa_succeeds(path, &["export", "run"]);
     let encoder = lejepa_embed::Encoder::open(path.join("encoder.onnx")).unwrap();
-    assert_eq!(encoder.card().preprocess.mean, [0.5; 3]);
+    assert_eq!(encoder.preprocess().mean, [0.5; 3]);
     let golden = golden();
     let values = |name: &str| -> Vec<f32> { golden[name].flatten_all().unwrap().to_vec1().unwrap() };
     let features = encoder.embed_pixels(2, &values("input")).unwrap();

@@ -26,7 +26,7 @@ fn recipes_and_encoders_belong_together() {
         }
         let recipe = TrainConfig::load(Some(&folder.join("train.toml")), &[]).unwrap();
         let encoder = Encoder::open(file).unwrap();
-        let card = encoder.card();
+        let card = encoder.card().unwrap();
         let made_with: TrainConfig = serde_json::from_value(card.config.clone()).unwrap();
         assert_eq!(made_with, recipe, "{}", folder.display());
         assert_eq!(card.preprocess, recipe.preprocess().unwrap());

@@ -145,7 +145,8 @@ pub enum Error {
 
 impl Error {
     /// An error of one image, with its name.
-    pub(crate) fn sample(name: String, source: Self) -> Self {
+    /// Names the image that an error is about.
+    pub fn sample(name: String, source: Self) -> Self {
         Self::Sample { name, source: Box::new(source) }
     }
 }

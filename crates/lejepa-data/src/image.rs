@@ -77,6 +77,18 @@ impl Image {
         Encoded::open(&mut std::io::Cursor::new(bytes))?.decode()
     }
 
+    /// The same for files from strangers: more than `limit` pixels are refused before they are decoded.
+    pub fn decode_within(bytes: &[u8], limit: usize) -> Result<Self> {
+        let mut bytes = std::io::Cursor::new(bytes);
+        let encoded = Encoded::open(&mut bytes)?;
+        let (height, width) = encoded.size();
+        // `open` has seen to it that this is no larger than `PIXEL_LIMIT`.
+        if height * width > limit {
+            return Err(Error::ImageSize { height, width, limit });
+        }
+        encoded.decode()
+    }
+
     /// Writes a PNG file.
     pub fn write_png(&self, path: &Path) -> Result<()> {
         let colour = if self.channels == 1 { ExtendedColorType::L8 } else { ExtendedColorType::Rgb8 };
@@ -154,6 +166,17 @@ mod tests {
         header.extend([8, 2, 0, 0, 0]);
         header.extend([0x6e, 0x7b, 0x4d, 0x16]);
         assert!(Image::decode(&header).is_err());
+    }
+
+    #[test]
+    fn a_limit_of_pixels_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("image.png");
+        Image::from_pixels(4, 5, 1, vec![7; 20]).unwrap().write_png(&path).unwrap();
+        let bytes = std::fs::read(path).unwrap();
+        assert!(Image::decode_within(&bytes, 20).is_ok());
+        let message = Image::decode_within(&bytes, 19).unwrap_err().to_string();
+        assert_eq!(message, "image must have 1 to 19 pixels, got 4x5");
     }
 
     #[test]

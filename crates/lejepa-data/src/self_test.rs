@@ -35,7 +35,7 @@ impl SelfTest {
         let value = |row: usize, column: usize, channel: usize| {
             let (x, y) = (column as i64 - 30, row as i64 - 14);
             let in_disc = x * x + y * y < 100;
-            let checked = (row / 6 + column / 6) % 2 == 0;
+            let checked = (row / 6 + column / 6).is_multiple_of(2);
             match (in_disc, channel) {
                 (true, _) => 240 - 70 * channel,
                 (false, 0) => 5 * column,

@@ -1,78 +1,50 @@
 //! An exported encoder, ready to embed.
 
+use std::collections::VecDeque;
 use std::fmt;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::path::Path;
 
-use lejepa_data::{CARD_KEY, EncoderCard, Image, Output, PIXELS_INPUT};
-use ndarray::Array2;
-use ort::session::Session;
-use ort::value::TensorRef;
+use lejepa_data::{EncoderCard, Image, Output, Preprocess, SelfTest};
+use ndarray::{Array2, Array4, ArrayD, Axis, Ix2, Ix4};
+use rayon::prelude::*;
 
-use crate::{Error, Result, runtime};
+use crate::builder::Normalised;
+use crate::workers::{Statistics, Workers};
+use crate::{EncoderBuilder, Error, Result};
 
-/// An encoder read from an `.onnx` file. It can be shared between threads.
+/// An encoder read from an `.onnx` file. It can be shared between threads: callers that come at the same
+/// time share inferences.
 pub struct Encoder {
-    card: EncoderCard,
-    /// ONNX Runtime's `run` needs `&mut`: callers take turns.
-    session: Mutex<Session>,
+    pub(crate) card: Option<EncoderCard>,
+    pub(crate) self_test: Option<SelfTest>,
+    pub(crate) preprocess: Preprocess,
+    pub(crate) dim: usize,
+    pub(crate) batch: usize,
+    pub(crate) normalised: Normalised,
+    pub(crate) workers: Workers,
+}
+
+/// What a self-test found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SelfTestResult {
+    /// Distance from the stored embedding, relative to its length.
+    pub drift: f32,
+    /// The most that is allowed.
+    pub tolerance: f32,
+}
+
+impl SelfTestResult {
+    /// Whether the encoder computes here what it computed where it was exported.
+    pub fn passed(&self) -> bool {
+        self.drift <= self.tolerance
+    }
 }
 
 impl fmt::Debug for Encoder {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Encoder").field("card", &self.card).finish_non_exhaustive()
-    }
-}
-
-/// How an encoder is opened.
-#[derive(Debug, Clone, Default)]
-pub struct EncoderBuilder {
-    library: Option<PathBuf>,
-    threads: Option<usize>,
-}
-
-impl EncoderBuilder {
-    /// Loads ONNX Runtime from this file instead of looking for it.
-    pub fn library(mut self, path: impl Into<PathBuf>) -> Self {
-        self.library = Some(path.into());
-        self
-    }
-
-    /// Threads of one inference; all cores if not given.
-    pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = Some(threads);
-        self
-    }
-
-    /// Opens a file.
-    pub fn open(&self, path: impl AsRef<Path>) -> Result<Encoder> {
-        let path = path.as_ref();
-        if !path.is_file() {
-            return Err(Error::NotFound { path: path.into() });
-        }
-        let name = path.display().to_string();
-        self.build(name, |builder| builder.commit_from_file(path))
-    }
-
-    /// Opens a file that is in memory; `name` is used in messages.
-    pub fn open_bytes(&self, name: &str, bytes: &[u8]) -> Result<Encoder> {
-        self.build(name.into(), |builder| builder.commit_from_memory(bytes))
-    }
-
-    fn build(
-        &self,
-        name: String,
-        commit: impl FnOnce(&mut ort::session::builder::SessionBuilder) -> ort::Result<Session>,
-    ) -> Result<Encoder> {
-        let (environment, _library) = runtime::environment(self.library.as_deref())?;
-        let mut builder = Session::builder(&environment)?;
-        if let Some(threads) = self.threads {
-            builder = builder.with_intra_threads(threads).map_err(ort::Error::from)?;
-        }
-        let session =
-            commit(&mut builder).map_err(|source| Error::Unreadable { name: name.clone(), source })?;
-        let card = read_card(&session).map_err(|problem| Error::NotAnEncoder { name, problem })?;
-        Ok(Encoder { card, session: Mutex::new(session) })
+        let mut debug = formatter.debug_struct("Encoder");
+        debug.field("name", &self.name()).field("dim", &self.dim).field("preprocess", &self.preprocess);
+        debug.finish_non_exhaustive()
     }
 }
 
@@ -87,64 +59,234 @@ impl Encoder {
         EncoderBuilder::default()
     }
 
-    /// What the file says about itself.
-    pub fn card(&self) -> &EncoderCard {
-        &self.card
+    /// The file's name, as it was given.
+    pub fn name(&self) -> &str {
+        &self.workers.plan().model.name
     }
 
-    /// Embeds a batch of images of any size.
+    /// What the file says about itself; nothing for files of other projects.
+    pub fn card(&self) -> Option<&EncoderCard> {
+        self.card.as_ref()
+    }
+
+    /// How images are prepared.
+    pub fn preprocess(&self) -> &Preprocess {
+        &self.preprocess
+    }
+
+    /// Length of an embedding.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// What the embedding is, for a protocol string: `cls`, `avg`, or the output's name of a file of
+    /// another project.
+    pub fn feature(&self) -> &str {
+        let output = || self.workers.plan().outputs.get(&Output::Embedding).map(String::as_str);
+        match &self.card {
+            Some(card) => card.feature.tag(),
+            None => output().unwrap_or_default(),
+        }
+    }
+
+    /// Whether the file computes this.
+    pub fn has(&self, output: Output) -> bool {
+        self.workers.plan().outputs.contains_key(&output)
+    }
+
+    /// What was computed since it was opened.
+    pub fn statistics(&self) -> Statistics {
+        self.workers.statistics()
+    }
+
+    /// Embeds images of any size.
     ///
     /// # Shapes
     /// - result: `(images, dim)`
     pub fn embed(&self, images: &[Image]) -> Result<Array2<f32>> {
-        let preprocess = &self.card.preprocess;
-        let mut pixels = vec![0.; images.len() * preprocess.pixel_count()];
-        for (image, pixels) in images.iter().zip(pixels.chunks_exact_mut(preprocess.pixel_count())) {
-            preprocess.apply_into(image, pixels)?;
-        }
-        self.embed_pixels(images.len(), &pixels)
+        matrix(self.compute(Output::Embedding, images)?)
     }
 
-    /// Embeds images that went through [`Preprocess::apply`](lejepa_data::Preprocess::apply) already.
+    /// Reads and embeds image files; the error names the file.
+    ///
+    /// # Shapes
+    /// - result: `(paths, dim)`
+    pub fn embed_paths(&self, paths: &[impl AsRef<Path> + Sync]) -> Result<Array2<f32>> {
+        self.embed_with(paths.len(), |index, pixels| {
+            self.preprocess.apply_into(&Image::open(paths[index].as_ref())?, pixels)
+        })
+    }
+
+    /// Embeds image files that are in memory.
+    ///
+    /// # Shapes
+    /// - result: `(files, dim)`
+    pub fn embed_bytes(&self, files: &[impl AsRef<[u8]> + Sync]) -> Result<Array2<f32>> {
+        self.embed_with(files.len(), |index, pixels| {
+            let named = |error| lejepa_data::Error::sample(format!("image {index}"), error);
+            self.preprocess.apply_into(&Image::decode(files[index].as_ref()).map_err(named)?, pixels)
+        })
+    }
+
+    /// Embeds images that come from elsewhere: `prepare` writes the pixels of image `index`, which went
+    /// through [`Encoder::preprocess`]. Several are prepared at the same time, while others are computed.
+    ///
+    /// # Shapes
+    /// - `pixels`: `(channels, height, width)`
+    /// - result: `(images, dim)`
+    pub fn embed_with(
+        &self,
+        images: usize,
+        prepare: impl Fn(usize, &mut [f32]) -> lejepa_data::Result<()> + Sync,
+    ) -> Result<Array2<f32>> {
+        matrix(self.compute_with(Output::Embedding, images, prepare)?)
+    }
+
+    /// Embeds images that were prepared already.
     ///
     /// # Shapes
     /// - `pixels`: `(images, channels, height, width)`
     /// - result: `(images, dim)`
     pub fn embed_pixels(&self, images: usize, pixels: &[f32]) -> Result<Array2<f32>> {
-        let preprocess = &self.card.preprocess;
-        let expected = images * preprocess.pixel_count();
-        if pixels.len() != expected {
-            return Err(Error::Pixels { images, expected, got: pixels.len() });
+        let each = self.preprocess.pixel_count();
+        if pixels.len() != images * each {
+            return Err(Error::Pixels { images, expected: images * each, got: pixels.len() });
         }
-        let dim = self.card.embedding_dim;
-        if images == 0 {
-            return Ok(Array2::zeros((0, dim)));
-        }
-        let shape = [images, preprocess.channels, preprocess.crop_height, preprocess.crop_width];
-        let input = TensorRef::from_array_view((shape, pixels))?;
-        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
-        let outputs = session.run(ort::inputs![PIXELS_INPUT => input])?;
-        let (_shape, values) = outputs[Output::Embedding.name()].try_extract_tensor::<f32>()?;
-        Array2::from_shape_vec((images, dim), values.to_vec()).map_err(|error| Error::NotAnEncoder {
-            name: Output::Embedding.name().into(),
-            problem: format!("output has another shape than its card says: {error}"),
+        self.embed_with(images, |index, target| {
+            target.copy_from_slice(&pixels[index * each..][..each]);
+            Ok(())
         })
+    }
+
+    /// The last feature of every place of the image.
+    ///
+    /// # Shapes
+    /// - result: `(images, rows, columns, dim)`
+    pub fn patch_tokens(&self, images: &[Image]) -> Result<Array4<f32>> {
+        maps(self.compute(Output::PatchTokens, images)?)
+    }
+
+    /// How much the class token of a vision transformer looks at every patch, in the last block.
+    ///
+    /// # Shapes
+    /// - result: `(images, heads, rows, columns)`
+    pub fn attention(&self, images: &[Image]) -> Result<Array4<f32>> {
+        maps(self.compute(Output::ClsAttention, images)?)
+    }
+
+    /// Any output of images of any size.
+    ///
+    /// # Shapes
+    /// - result: see [`Output`]
+    pub fn compute(&self, output: Output, images: &[Image]) -> Result<ArrayD<f32>> {
+        self.compute_with(output, images.len(), |index, pixels| {
+            self.preprocess.apply_into(&images[index], pixels)
+        })
+    }
+
+    /// Embeds the picture inside the file and compares with the embedding beside it.
+    pub fn self_test(&self) -> Result<SelfTestResult> {
+        let missing = || Error::NoSelfTest { name: self.name().into() };
+        let test = self.self_test.as_ref().ok_or_else(missing)?;
+        let picture = test.stored_picture()?;
+        let computed = self.compute_unscaled(Output::Embedding, 1, &|_, pixels: &mut [f32]| {
+            self.preprocess.apply_into(&picture, pixels)
+        })?;
+        let embedding: Vec<f32> = computed.into_iter().collect();
+        Ok(SelfTestResult { drift: test.drift(&embedding), tolerance: test.tolerance })
+    }
+
+    /// Any output of images that `prepare` writes, see [`Encoder::embed_with`].
+    ///
+    /// # Shapes
+    /// - result: see [`Output`]
+    pub fn compute_with(
+        &self,
+        output: Output,
+        images: usize,
+        prepare: impl Fn(usize, &mut [f32]) -> lejepa_data::Result<()> + Sync,
+    ) -> Result<ArrayD<f32>> {
+        let mut values = self.compute_unscaled(output, images, &prepare)?;
+        if output == Output::Embedding && self.normalised == Normalised::Yes {
+            for mut row in values.axis_iter_mut(Axis(0)) {
+                let length = row.iter().map(|value| value * value).sum::<f32>().sqrt();
+                if length > 0. {
+                    row /= length;
+                }
+            }
+        }
+        Ok(values)
+    }
+
+    fn compute_unscaled(
+        &self,
+        output: Output,
+        images: usize,
+        prepare: &(impl Fn(usize, &mut [f32]) -> lejepa_data::Result<()> + Sync),
+    ) -> Result<ArrayD<f32>> {
+        if !self.has(output) {
+            return Err(Error::missing_output(output, self.workers.plan()));
+        }
+        let each = self.preprocess.pixel_count();
+        let (mut shape, mut values) = (vec![0], Vec::new());
+        let mut take = |ticket: crate::queue::Ticket| -> Result<()> {
+            let computed = ticket.wait()?;
+            shape.truncate(1);
+            shape.extend(computed.shape);
+            values.extend(computed.values);
+            Ok(())
+        };
+        // One batch for every session and one that is being prepared meanwhile.
+        let mut computing = VecDeque::new();
+        for start in (0..images).step_by(self.batch) {
+            let count = self.batch.min(images - start);
+            let mut pixels = vec![0.; count * each];
+            if count == 1 {
+                prepare(start, &mut pixels)?;
+            } else {
+                let parts = pixels.par_chunks_exact_mut(each).enumerate();
+                parts.try_for_each(|(index, pixels)| prepare(start + index, pixels))?;
+            }
+            computing.push_back(self.workers.submit(output, count, pixels));
+            if computing.len() > self.workers.count()
+                && let Some(oldest) = computing.pop_front()
+            {
+                take(oldest)?;
+            }
+        }
+        computing.into_iter().try_for_each(&mut take)?;
+        if images == 0 {
+            return Ok(empty(output, self.dim));
+        }
+        shape[0] = images;
+        let found = format!("output {} has another shape than expected: {shape:?}", output.name());
+        ArrayD::from_shape_vec(shape, values)
+            .map_err(|_| Error::NotAnEncoder { name: self.name().into(), problem: found })
     }
 }
 
-fn read_card(session: &Session) -> std::result::Result<EncoderCard, String> {
-    let named =
-        |outlets: &[ort::value::Outlet], name: &str| outlets.iter().any(|outlet| outlet.name() == name);
-    if !named(session.inputs(), PIXELS_INPUT) {
-        return Err(format!("no input named {PIXELS_INPUT}"));
+/// Nothing, with as many axes as something would have.
+fn empty(output: Output, dim: usize) -> ArrayD<f32> {
+    match output {
+        Output::Embedding => ArrayD::zeros(vec![0, dim]),
+        Output::ClsLast2 => ArrayD::zeros(vec![0, 2 * dim]),
+        Output::Projection => ArrayD::zeros(vec![0, 0]),
+        Output::PatchTokens | Output::ClsAttention => ArrayD::zeros(vec![0; 4]),
     }
-    if !named(session.outputs(), Output::Embedding.name()) {
-        return Err(format!("no output named {}", Output::Embedding.name()));
-    }
-    let metadata = session.metadata().map_err(|error| error.to_string())?;
-    let json = metadata.custom(CARD_KEY).ok_or_else(|| format!("no metadata entry {CARD_KEY}"))?;
-    let card: EncoderCard =
-        serde_json::from_str(&json).map_err(|error| format!("metadata {CARD_KEY}: {error}"))?;
-    card.check().map_err(|problem| format!("metadata {CARD_KEY}: {problem}"))?;
-    Ok(card)
+}
+
+/// `(images, dim)`; encoders of other projects may write `(images, dim, 1, 1)`.
+fn matrix(values: ArrayD<f32>) -> Result<Array2<f32>> {
+    let (shape, images) = (values.shape().to_vec(), values.len_of(Axis(0)));
+    let each = shape.iter().skip(1).product();
+    values.into_shape_with_order(Ix2(images, each)).map_err(|_| unexpected(&shape))
+}
+
+fn maps(values: ArrayD<f32>) -> Result<Array4<f32>> {
+    let shape = values.shape().to_vec();
+    values.into_dimensionality::<Ix4>().map_err(|_| unexpected(&shape))
+}
+
+fn unexpected(shape: &[usize]) -> Error {
+    Error::NotAnEncoder { name: "output".into(), problem: format!("unexpected shape {shape:?}") }
 }

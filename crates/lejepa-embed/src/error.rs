@@ -1,6 +1,12 @@
 //! What can go wrong between an encoder file and an embedding.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use lejepa_data::{InputSize, Output};
+
+use crate::Provider;
+use crate::workers::Plan;
 
 /// The result of every fallible function of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -25,11 +31,49 @@ pub enum Error {
         /// The library that was asked for.
         asked: PathBuf,
     },
+    /// The device that was asked for cannot be used; nothing runs elsewhere instead.
+    #[error("cannot compute on: {provider}")]
+    Provider {
+        /// What was asked for.
+        provider: Provider,
+        /// Why not.
+        source: ort::Error,
+    },
     /// No file lies at the path.
     #[error("no such file: {}", path.display())]
     NotFound {
         /// The path as given.
         path: PathBuf,
+    },
+    /// A folder, or something else that is no file.
+    #[error("not a file: {}", path.display())]
+    NotAFile {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// The system could not read a file.
+    #[error("cannot read: {}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+    /// More than one ONNX file can hold.
+    #[error("an ONNX file has at most {limit} bytes, got {length}: {name}")]
+    TooLarge {
+        /// The file.
+        name: String,
+        /// Its length.
+        length: u64,
+        /// The most that there can be.
+        limit: u64,
+    },
+    /// The file ends too early or is something else.
+    #[error("not a readable ONNX file (cut off, damaged, or of another kind): {name}")]
+    Damaged {
+        /// The file.
+        name: String,
     },
     /// ONNX Runtime could not read the file.
     #[error("not a readable ONNX file: {name}")]
@@ -47,6 +91,50 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// An ONNX file of another project does not fit its description.
+    #[error("cannot use it as an encoder ({problem}): {name}")]
+    Foreign {
+        /// The file.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The file does not compute what was asked for.
+    #[error("no output {}, only {}: {name}", output.name(), available.join(", "))]
+    MissingOutput {
+        /// What was asked for.
+        output: Output,
+        /// What there is.
+        available: Vec<&'static str>,
+        /// The file.
+        name: String,
+    },
+    /// The file was not exported for this size.
+    #[error("exported for images of {}, not for {}x{}: {name}", sizes(available), asked.height, asked.width)]
+    Size {
+        /// What was asked for.
+        asked: InputSize,
+        /// What there is.
+        available: Vec<InputSize>,
+        /// The file.
+        name: String,
+    },
+    /// The file has no self-test, or it is for another size.
+    #[error("no self-test for this size inside: {name}")]
+    NoSelfTest {
+        /// The file.
+        name: String,
+    },
+    /// A setting of the builder cannot be right.
+    #[error("`{field}` must be {expected}, got: {got}")]
+    Setting {
+        /// Which one.
+        field: &'static str,
+        /// What it should be.
+        expected: &'static str,
+        /// What it was.
+        got: usize,
+    },
     /// The input does not have the shape that the encoder takes.
     #[error("pixels must hold {expected} values for {images} images, got: {got}")]
     Pixels {
@@ -62,5 +150,32 @@ pub enum Error {
     Image(#[from] lejepa_data::Error),
     /// ONNX Runtime failed.
     #[error("ONNX Runtime failed")]
-    Runtime(#[from] ort::Error),
+    Runtime(#[source] ort::Error),
+    /// The system gave no thread.
+    #[error("cannot start a thread")]
+    Thread(#[source] std::io::Error),
+    /// The thread that should have answered is gone.
+    #[error("the encoder has stopped")]
+    Stopped,
+    /// What several callers that shared a run are told.
+    #[error(transparent)]
+    Shared(Arc<Error>),
+}
+
+impl Error {
+    pub(crate) fn runtime(source: ort::Error) -> Self {
+        Self::Runtime(source)
+    }
+
+    pub(crate) fn missing_output(output: Output, plan: &Plan) -> Self {
+        let mut available: Vec<Output> = plan.outputs.keys().copied().collect();
+        available.sort_unstable();
+        let available = available.into_iter().map(Output::name).collect();
+        Self::MissingOutput { output, available, name: plan.model.name.clone() }
+    }
+}
+
+fn sizes(sizes: &[InputSize]) -> String {
+    let sizes: Vec<String> = sizes.iter().map(|size| format!("{}x{}", size.height, size.width)).collect();
+    sizes.join(", ")
 }

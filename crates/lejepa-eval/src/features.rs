@@ -19,15 +19,15 @@ pub enum FeatureSource<'a> {
 impl FeatureSource<'_> {
     fn preprocess(&self) -> &Preprocess {
         match self {
-            Self::Encoder(encoder) => &encoder.card().preprocess,
+            Self::Encoder(encoder) => encoder.preprocess(),
             Self::Pixels(preprocess) => preprocess,
         }
     }
 
     /// The kind of features in a protocol string.
-    pub fn tag(&self) -> &'static str {
+    pub fn tag(&self) -> &str {
         match self {
-            Self::Encoder(encoder) => encoder.card().feature.tag(),
+            Self::Encoder(encoder) => encoder.feature(),
             Self::Pixels(_) => "pixels",
         }
     }
@@ -35,7 +35,7 @@ impl FeatureSource<'_> {
     /// Length of a feature.
     pub fn dim(&self) -> usize {
         match self {
-            Self::Encoder(encoder) => encoder.card().embedding_dim,
+            Self::Encoder(encoder) => encoder.dim(),
             Self::Pixels(preprocess) => preprocess.pixel_count(),
         }
     }

@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             .push(Candidate { name: "same encoder, untrained", source: FeatureSource::Encoder(untrained) }),
         None => eprintln!("no untrained baseline: the encoder does not carry a training configuration"),
     }
-    let pixels = FeatureSource::Pixels(&encoder.card().preprocess);
+    let pixels = FeatureSource::Pixels(encoder.preprocess());
     candidates.push(Candidate { name: "raw pixels", source: pixels });
 
     let out = arguments.out();
@@ -91,8 +91,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// The encoder as it was before its first step: its card holds all that decides it.
-fn untrained(card: &EncoderCard, runtime: &RuntimeArguments) -> Result<Option<Encoder>> {
-    let Ok(config) = serde_json::from_value::<TrainConfig>(card.config.clone()) else { return Ok(None) };
+fn untrained(card: Option<&EncoderCard>, runtime: &RuntimeArguments) -> Result<Option<Encoder>> {
+    let config = card.and_then(|card| serde_json::from_value::<TrainConfig>(card.config.clone()).ok());
+    let Some(config) = config else { return Ok(None) };
     let model = Model::new(&config, &Device::Cpu)?;
     let bytes = encoder_file::encode(&model, &Origin { config: &config, step: 0, data_fingerprint: "" })?;
     Ok(Some(runtime.opener().open_bytes("the untrained encoder", &bytes)?))

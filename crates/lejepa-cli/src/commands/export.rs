@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let encoder = arguments.runtime.opener().open_bytes(&name, &bytes)?;
     let (pixels, kind) = comparison_pixels(config, &config.preprocess()?)?;
     let exported: Vec<f32> = encoder.embed_pixels(IMAGES, &pixels)?.into_iter().collect();
-    let difference = largest_difference(&model, &pixels, &encoder.card().preprocess, &exported)?;
+    let difference = largest_difference(&model, &pixels, encoder.preprocess(), &exported)?;
     if difference.is_nan() || difference > TOLERANCE {
         bail!(
             "ONNX Runtime and Candle differ by {difference:.1e} on {IMAGES} {kind}, more than: {TOLERANCE:.0e}"
@@ -78,9 +78,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     write_atomically(&arguments.out, |file| file.write_all(&bytes))?;
     eprintln!(
         "{} after {} steps, {} dimensions, {:.1} MB; differs from Candle by {difference:.1e} on {IMAGES} {kind}",
-        encoder.card().arch,
+        config.encoder.arch,
         checkpoint.step,
-        encoder.card().embedding_dim,
+        encoder.dim(),
         bytes.len() as f64 / 1e6,
     );
     output::line(arguments.out.display());

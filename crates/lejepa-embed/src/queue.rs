@@ -1,0 +1,190 @@
+//! Work that waits for a session, and how it is put together into batches.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use lejepa_data::Output;
+
+use crate::{Error, Result};
+
+/// What one caller wants computed.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) output: Output,
+    pub(crate) images: usize,
+    /// `(images, channels, height, width)`.
+    pub(crate) pixels: Vec<f32>,
+    reply: SyncSender<Result<Computed>>,
+    since: Instant,
+}
+
+/// What came out for one job.
+#[derive(Debug)]
+pub(crate) struct Computed {
+    /// Shape of the output for one image.
+    pub(crate) shape: Vec<usize>,
+    pub(crate) values: Vec<f32>,
+}
+
+/// The right to the answer of a job.
+#[derive(Debug)]
+pub(crate) struct Ticket(Receiver<Result<Computed>>);
+
+impl Ticket {
+    pub(crate) fn wait(self) -> Result<Computed> {
+        self.0.recv().unwrap_or(Err(Error::Stopped))
+    }
+}
+
+impl Job {
+    pub(crate) fn answer(self, answer: Result<Computed>) {
+        // Nobody is waiting any more if that fails.
+        let _ = self.reply.send(answer);
+    }
+}
+
+/// How jobs are put together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Batching {
+    /// Most images of a run.
+    pub(crate) images: usize,
+    /// How long the oldest job waits for company.
+    pub(crate) latency: Duration,
+}
+
+#[derive(Debug)]
+pub(crate) struct Queue {
+    batching: Batching,
+    state: Mutex<State>,
+    arrived: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    closed: bool,
+}
+
+impl Queue {
+    pub(crate) fn new(batching: Batching) -> Self {
+        Self { batching, state: Mutex::default(), arrived: Condvar::new() }
+    }
+
+    pub(crate) fn submit(&self, output: Output, images: usize, pixels: Vec<f32>) -> Ticket {
+        let (reply, receiver) = sync_channel(1);
+        self.state().jobs.push_back(Job { output, images, pixels, reply, since: Instant::now() });
+        self.arrived.notify_one();
+        Ticket(receiver)
+    }
+
+    /// No more jobs; workers finish those that are there.
+    pub(crate) fn close(&self) {
+        self.state().closed = true;
+        self.arrived.notify_all();
+    }
+
+    /// Waits for jobs of one output, at most a batch of them. `None` when the queue is closed and empty.
+    pub(crate) fn next_batch(&self) -> Option<Vec<Job>> {
+        let mut state = self.state();
+        loop {
+            let Some(first) = state.jobs.front() else {
+                if state.closed {
+                    return None;
+                }
+                state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let (output, waited) = (first.output, first.since.elapsed());
+            let left = self.batching.latency.saturating_sub(waited);
+            if left.is_zero() || state.closed || state.images_of(output) >= self.batching.images {
+                return Some(state.take(output, self.batching.images));
+            }
+            let waited = self.arrived.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn images_of(&self, output: Output) -> usize {
+        self.jobs.iter().filter(|job| job.output == output).map(|job| job.images).sum()
+    }
+
+    /// Jobs of an output in their order, as many as fit; the first one always does.
+    fn take(&mut self, output: Output, most: usize) -> Vec<Job> {
+        let (mut taken, mut left, mut images) = (Vec::new(), VecDeque::new(), 0);
+        for job in self.jobs.drain(..) {
+            if job.output == output && (taken.is_empty() || images + job.images <= most) {
+                images += job.images;
+                taken.push(job);
+            } else {
+                left.push_back(job);
+            }
+        }
+        self.jobs = left;
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(images: usize, latency: Duration) -> Queue {
+        Queue::new(Batching { images, latency })
+    }
+
+    fn images(batch: Option<Vec<Job>>) -> Vec<usize> {
+        batch.unwrap().iter().map(|job| job.images).collect()
+    }
+
+    #[test]
+    fn waiting_jobs_share_a_run_up_to_the_size_of_a_batch() {
+        let queue = queue(4, Duration::ZERO);
+        let tickets = [1, 2, 2, 1].map(|images| queue.submit(Output::Embedding, images, Vec::new()));
+        assert_eq!(images(queue.next_batch()), [1, 2, 1]);
+        assert_eq!(images(queue.next_batch()), [2]);
+        drop(tickets);
+    }
+
+    #[test]
+    fn only_jobs_of_the_same_output_share_a_run() {
+        let queue = queue(4, Duration::ZERO);
+        let outputs = [Output::PatchTokens, Output::Embedding, Output::PatchTokens];
+        let tickets = outputs.map(|output| queue.submit(output, 1, Vec::new()));
+        assert_eq!(images(queue.next_batch()), [1, 1]);
+        assert_eq!(queue.next_batch().unwrap()[0].output, Output::Embedding);
+        drop(tickets);
+    }
+
+    #[test]
+    fn a_job_waits_for_company_until_the_batch_is_full_and_no_longer_than_the_bound() {
+        // Much longer than the test may take: what returns does so because the batch is full.
+        let patient = queue(2, Duration::from_secs(3600));
+        std::thread::scope(|scope| {
+            let batch = scope.spawn(|| images(patient.next_batch()));
+            let tickets = [1, 1].map(|images| patient.submit(Output::Embedding, images, Vec::new()));
+            assert_eq!(batch.join().unwrap(), [1, 1]);
+            drop(tickets);
+        });
+        let bounded = queue(2, Duration::from_millis(5));
+        let _ticket = bounded.submit(Output::Embedding, 1, Vec::new());
+        assert_eq!(images(bounded.next_batch()), [1]);
+    }
+
+    #[test]
+    fn a_closed_queue_gives_out_what_it_has_and_then_ends() {
+        let queue = queue(2, Duration::from_secs(3600));
+        let ticket = queue.submit(Output::Embedding, 1, Vec::new());
+        queue.close();
+        drop(queue.next_batch());
+        assert!(queue.next_batch().is_none());
+        assert!(matches!(ticket.wait(), Err(Error::Stopped)));
+    }
+}
