@@ -8,11 +8,12 @@ mod fixture;
 use std::collections::HashMap;
 
 use candle_core::{DType, Device, Tensor};
-use lejepa_data::{CARD_FORMAT, EncoderCard, Feature, Image, InputSize, Precision, Preprocess};
+use lejepa_data::{CARD_FORMAT, EncoderCard, Feature, Image, InputSize, Output, Precision, Preprocess};
 use lejepa_embed::Encoder as Exported;
 use lejepa_model::{
     ConvNextShape, Encoder, EncoderConfig, EncoderShape, ImageSize, Parameters, Pass, Pool, ResNetShape,
 };
+use lejepa_onnx::Export;
 
 /// ONNX Runtime and PyTorch sum in another order; features are of order one.
 const TOLERANCE: f32 = 1e-4;
@@ -49,8 +50,13 @@ fn card(size: ImageSize) -> EncoderCard {
 fn encode(size: ImageSize, card: &EncoderCard) -> (Encoder, Vec<u8>) {
     let mut parameters = Parameters::new(5, DType::F32, &Device::Cpu);
     let encoder = Encoder::new(&config(size), parameters.root()).unwrap();
-    let bytes = lejepa_onnx::encode(&encoder, &parameters, card).unwrap();
+    let bytes = export(&encoder, &parameters, card).unwrap();
     (encoder, bytes)
+}
+
+fn export(encoder: &Encoder, parameters: &Parameters, card: &EncoderCard) -> lejepa_onnx::Result<Vec<u8>> {
+    let outputs = &[Output::Embedding];
+    Export { encoder, parameters, projector: None, outputs, card }.encode()
 }
 
 fn open(bytes: &[u8]) -> lejepa_embed::Result<Exported> {
@@ -74,7 +80,7 @@ fn timms_weights_give_timms_feature_through_onnx_runtime() {
         .collect();
     parameters.load(&weights).unwrap();
 
-    let bytes = lejepa_onnx::encode(&encoder, &parameters, &card(32.into())).unwrap();
+    let bytes = export(&encoder, &parameters, &card(32.into())).unwrap();
     let values = |name: &str| -> Vec<f32> { golden[name].flatten_all().unwrap().to_vec1().unwrap() };
     let embedding = open(&bytes).unwrap().embed_pixels(2, &values("input")).unwrap();
     let difference = largest_difference(embedding.as_slice().unwrap(), &values("feature"));
@@ -128,7 +134,7 @@ fn compare(shape: &EncoderShape, batches: &[usize]) {
     let (encoder, parameters) = used_encoder(shape);
     let size = shape.image_size();
     let card = EncoderCard { embedding_dim: encoder.dim(), ..card(size) };
-    let exported = open(&lejepa_onnx::encode(&encoder, &parameters, &card).unwrap()).unwrap();
+    let exported = open(&export(&encoder, &parameters, &card).unwrap()).unwrap();
     for &batch in batches {
         let dims = (batch, 3, size.height, size.width);
         let pixels = Tensor::randn(0f32, 1., dims, &Device::Cpu).unwrap();
@@ -215,8 +221,8 @@ fn files_that_are_no_encoders_give_clear_errors() {
 fn a_card_that_contradicts_the_encoder_is_not_written() {
     let mut parameters = Parameters::new(5, DType::F32, &Device::Cpu);
     let encoder = Encoder::new(&config(32.into()), parameters.root()).unwrap();
-    let wrong = card(64.into());
-    let message = lejepa_onnx::encode(&encoder, &parameters, &wrong).unwrap_err().to_string();
+    let wrong = EncoderCard { sizes: card(32.into()).sizes, ..card(64.into()) };
+    let message = export(&encoder, &parameters, &wrong).unwrap_err().to_string();
     assert_eq!(message, "the card's preprocess.crop_height must be 32, got: 64");
 }
 

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use lejepa_data::{CARD_FORMAT, EncoderCard, Feature, InputSize, Precision};
+use lejepa_data::{CARD_FORMAT, EncoderCard, Feature, InputSize, Output, Precision};
 use lejepa_embed::{Encoder, EncoderBuilder};
+use lejepa_onnx::Export;
 use lejepa_train::{Model, TrainConfig};
 
 /// Where a model comes from, for its card.
@@ -31,7 +32,14 @@ pub(crate) fn encode(model: &Model, origin: &Origin<'_>) -> Result<Vec<u8>> {
         data_fingerprint: origin.data_fingerprint.into(),
         config: serde_json::to_value(origin.config)?,
     };
-    Ok(lejepa_onnx::encode(model.encoder(), model.encoder_parameters(), &card)?)
+    let export = Export {
+        encoder: model.encoder(),
+        parameters: model.encoder_parameters(),
+        projector: None,
+        outputs: &[Output::Embedding],
+        card: &card,
+    };
+    Ok(export.encode()?)
 }
 
 /// What every command that runs an encoder takes.
