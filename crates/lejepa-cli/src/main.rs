@@ -1,6 +1,7 @@
 //! The `lejepa` command line: parses, dispatches, prints.
 
 mod commands;
+mod encoder_arguments;
 mod encoder_file;
 mod failure;
 mod interrupt;

@@ -11,7 +11,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lejepa_data::{BrokenImage, Output, write_atomically};
 use lejepa_eval::{Extraction, FeatureFormat, ImageList};
 
-use crate::encoder_file::EncoderArguments;
+use crate::encoder_arguments::EncoderArguments;
 use crate::source::SourceOptions;
 use crate::{interrupt, output, progress};
 

@@ -15,7 +15,8 @@ use lejepa_eval::{
 };
 use lejepa_train::{Model, TrainConfig};
 
-use crate::encoder_file::{self, EncoderArguments, Origin};
+use crate::encoder_arguments::EncoderArguments;
+use crate::encoder_file::{self, Content, Origin};
 use crate::{output, progress};
 
 /// Score an exported encoder, with raw pixels and the same encoder untrained beside it
@@ -95,7 +96,8 @@ fn untrained(card: Option<&EncoderCard>, computing: &EncoderArguments) -> Result
     let config = card.and_then(|card| serde_json::from_value::<TrainConfig>(card.config.clone()).ok());
     let Some(config) = config else { return Ok(None) };
     let model = Model::new(&config, &Device::Cpu)?;
-    let bytes = encoder_file::encode(&model, &Origin { config: &config, step: 0, data_fingerprint: "" })?;
+    let origin = Origin { config: &config, step: 0, data_fingerprint: "" };
+    let bytes = encoder_file::encode(&model, &origin, &Content::embedding())?;
     Ok(Some(computing.opener()?.open_bytes("the untrained encoder", &bytes)?))
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
-use crate::encoder_file::RuntimeArguments;
+use crate::encoder_arguments::RuntimeArguments;
 use crate::output;
 
 /// Run the self-test inside an exported encoder: does it compute here what it computed where it was made?
