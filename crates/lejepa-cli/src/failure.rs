@@ -44,6 +44,7 @@ fn is_usage(error: &anyhow::Error) -> bool {
             || cause.downcast_ref().is_some_and(is_train_usage)
             || cause.downcast_ref().is_some_and(is_embed_usage)
             || cause.downcast_ref().is_some_and(is_loss_usage)
+            || matches!(cause.downcast_ref(), Some(ModelError::Setting { .. }))
             || cause.downcast_ref().is_some_and(|error| {
                 matches!(
                     error,
@@ -51,6 +52,7 @@ fn is_usage(error: &anyhow::Error) -> bool {
                         | EvalError::Suite { .. }
                         | EvalError::FeatureFormat { .. }
                 ) || matches!(error, EvalError::Data(error) if is_data_usage(error))
+                    || matches!(error, EvalError::Encoder(error) if is_embed_usage(error))
             })
     })
 }
