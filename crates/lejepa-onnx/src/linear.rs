@@ -9,12 +9,12 @@
 //! This chain of standard operators is what ONNX Runtime makes one kernel of.
 
 use candle_core::Tensor;
+use lejepa_data::Precision;
 
 use crate::Result;
 use crate::graph::Graph;
 use crate::proto::tensor_proto::DataType;
-use crate::quantised::{QuantisedWeight, quantise};
-use lejepa_data::Precision;
+use crate::quantised::{MULTIPLIED, QuantisedWeight, quantise};
 
 /// A linear layer before it is written.
 pub(crate) struct Linear {
@@ -76,7 +76,7 @@ impl Linear {
 
     fn write_integer_product(&self, graph: &mut Graph<'_>, xs: &str, place: &str) -> Result<String> {
         let [quantised, scale, zero] = quantise(graph, xs);
-        let weight = QuantisedWeight::new(&self.weight)?.transposed();
+        let weight = QuantisedWeight::new(&self.weight, MULTIPLIED)?.transposed();
         let of_weight = graph.floats(&format!("{}.scale", self.name), &weight.scales)?;
         let weight = graph.bytes(&format!("{}.weight", self.name), &weight.shape, &weight.values);
         let sums = graph.node("MatMulInteger", &format!("{place}/sums"), &[&quantised, &weight, &zero], &[]);
