@@ -1,6 +1,6 @@
 //! Every output, size and precision of an exported encoder, in ONNX Runtime against Candle.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod fixture;
 mod small_encoders;

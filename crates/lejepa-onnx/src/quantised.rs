@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn weights_are_within_half_a_step_and_rows_of_zeros_stay_zero() {
-        let rows = [[0.5f32, -1., 0.013], [0., 0., 0.]];
+        let rows = [[0.25f32, -1., 0.013], [0., 0., 0.]];
         let weight = QuantisedWeight::new(&Tensor::new(&rows, &Device::Cpu).unwrap(), MULTIPLIED).unwrap();
         let scales: Vec<f32> = weight.scales.to_vec1().unwrap();
         for (index, expected) in rows.iter().flatten().enumerate() {
@@ -74,6 +74,6 @@ mod tests {
         }
         assert_eq!(weight.values[1], -63);
         let transposed = weight.transposed();
-        assert_eq!((transposed.shape, transposed.values), (vec![3, 2], vec![32, 0, -63, 0, 1, 0]));
+        assert_eq!((transposed.shape, transposed.values), (vec![3, 2], vec![16, 0, -63, 0, 1, 0]));
     }
 }

@@ -72,9 +72,11 @@ fn graph(shape: &EncoderShape, outputs: &[Output], written: &Written) -> GraphPr
 
 /// All combinations of some outputs, but for none at all.
 fn combinations(outputs: &[Output]) -> Vec<Vec<Output>> {
-    let is_in = |set: usize, index: usize| set >> index & 1 == 1;
-    let of_set = |set| (0..outputs.len()).filter(|&index| is_in(set, index)).map(|index| outputs[index]);
-    (1..1 << outputs.len()).map(|set| of_set(set).collect()).collect()
+    let of_set = |set: usize| {
+        let of_set = outputs.iter().enumerate().filter(|(index, _)| set >> index & 1 == 1);
+        of_set.map(|(_, &output)| output).collect()
+    };
+    (1..1 << outputs.len()).map(of_set).collect()
 }
 
 fn operators(graph: &GraphProto) -> Vec<&str> {
