@@ -6,7 +6,8 @@
 //!            y = (x_scale w_scale) ((x_q - x_zero) W_q^T) + b
 //! ```
 //!
-//! This chain of standard operators is what ONNX Runtime makes one kernel of.
+//! This chain of standard operators is what ONNX Runtime makes one kernel of. The scale is found while the
+//! graph runs, for all images of a batch at once: with int8 an embedding depends a little on its neighbours.
 
 use candle_core::Tensor;
 use lejepa_data::Precision;
