@@ -1,6 +1,6 @@
 //! Every output, size and precision of an exported encoder, in ONNX Runtime against Candle.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod fixture;
 mod small_encoders;
@@ -15,6 +15,7 @@ use lejepa_model::{
 };
 use lejepa_onnx::{Export, available_outputs, with_self_test};
 use ort::environment::Environment;
+use ort::logging::LogLevel;
 use ort::session::Session;
 use ort::value::TensorRef;
 use small_encoders::{
@@ -147,7 +148,9 @@ fn environment() -> &'static Environment {
 }
 
 fn open(bytes: &[u8]) -> Session {
-    Session::builder(environment()).unwrap().commit_from_memory(bytes).unwrap()
+    // Sizes that must fail are no news.
+    let builder = Session::builder(environment()).unwrap().with_log_level(LogLevel::Fatal).unwrap();
+    builder.clone().commit_from_memory(bytes).unwrap()
 }
 
 /// Shapes and values of all outputs in their order.
@@ -213,18 +216,15 @@ fn every_output_agrees_with_candle_for_every_option_of_a_vision_transformer() {
 
 #[test]
 fn one_file_serves_several_sizes_and_refuses_others() {
-    let sizes = [OBLONG, 32.into(), ImageSize { height: 48, width: 24 }];
     for shape in [families(OBLONG), vit_options(config(OBLONG))].concat() {
         let subject = Subject::new(&shape);
         let outputs = subject.outputs();
-        let bytes = subject.export(&outputs, &subject.card(&sizes, Precision::F32));
         let is_vit = matches!(shape, EncoderShape::Vit(_));
         // ConvNeXt needs 32 pixels.
-        let sizes = if is_vit { &sizes[..] } else { &sizes[..2] };
-        let bytes =
-            if is_vit { bytes } else { subject.export(&outputs, &subject.card(sizes, Precision::F32)) };
-        let mut session = open(&bytes.unwrap());
-        for &size in sizes {
+        let last = ImageSize { height: 48, width: if is_vit { 24 } else { 32 } };
+        let sizes = [OBLONG, 32.into(), last];
+        let mut session = open(&subject.export(&outputs, &subject.card(&sizes, Precision::F32)).unwrap());
+        for size in sizes {
             subject.compare(&mut session, &outputs, &noise(2, size));
         }
         // As many patches as a listed size, too few, one, and such as the patch leaves a rest of.
@@ -308,4 +308,32 @@ fn sizes_that_an_encoder_cannot_take_are_refused() {
     assert_eq!(message(&[square, square]), "the card's sizes must be different sizes, got: 32x32 twice");
     let odd = ImageSize { height: 36, width: 32 };
     assert_eq!(message(&[square, odd]), "`card.sizes` must be a multiple of the patch size 8, got: 36x32");
+}
+
+/// Written for `tests/onnx_check.sh`, with what every file that is given away has.
+#[test]
+#[ignore = "writes files into the folder LEJEPA_WRITE_ENCODERS"]
+fn encoders_of_every_kind_are_written_for_the_check_in_python() {
+    let folder = PathBuf::from(std::env::var_os("LEJEPA_WRITE_ENCODERS").unwrap());
+    let (size, other) = (ImageSize { height: 64, width: 96 }, ImageSize { height: 32, width: 48 });
+    for (index, shape) in wide_encoders(size).iter().enumerate() {
+        let subject = Subject::new(shape);
+        for precision in Precision::ALL {
+            for sizes in [&[size][..], &[size, other]] {
+                let card = subject.card(sizes, precision);
+                let bytes = subject.export(&subject.outputs(), &card).unwrap();
+                let picture = SelfTest::picture(3).unwrap();
+                let pixels = preprocessed(&card.preprocess, &picture);
+                let embedding = run(&mut open(&bytes), &pixels).unwrap().remove(0).1;
+                let test = SelfTest::new(&picture, embedding, precision);
+                let name = format!("{index}-{}-{}.onnx", precision.name(), sizes.len());
+                std::fs::write(folder.join(name), with_self_test(bytes, &test).unwrap()).unwrap();
+            }
+        }
+    }
+}
+
+fn preprocessed(preprocess: &Preprocess, picture: &Image) -> Tensor {
+    let shape = (1, 3, preprocess.crop_height, preprocess.crop_width);
+    Tensor::from_vec(preprocess.apply(picture).unwrap(), shape, &Device::Cpu).unwrap()
 }

@@ -19,7 +19,8 @@ pub(crate) fn write(graph: &mut Graph<'_>, shape: &ConvNextShape) -> Result<()> 
         if stage > 0 {
             maps = norm_of_channels(graph, &format!("{name}.downsample.0"), &maps)?;
             let halves = Steps { stride: 2, padding: 0, groups: 1 };
-            maps = Convolution::named(graph, &format!("{name}.downsample.1"), halves)?.write(graph, &maps)?;
+            let halving = Convolution::named(graph, &format!("{name}.downsample.1"), halves)?;
+            maps = halving.write_compact(graph, &maps)?;
         }
         for index in 0..depth {
             maps = block(graph, &format!("{name}.blocks.{index}"), &maps, width)?;

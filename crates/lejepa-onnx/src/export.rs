@@ -169,3 +169,6 @@ fn declare(graph: &mut Graph<'_>, shape: &EncoderShape, sizes: &[InputSize]) {
         graph.output(Output::ClsAttention, &[BATCH, Fixed(shape.heads), rows, columns]);
     }
 }
+
+#[cfg(test)]
+mod tests;

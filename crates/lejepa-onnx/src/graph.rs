@@ -13,9 +13,6 @@ use crate::proto::{
 };
 use crate::{Error, Result};
 
-/// Fewer floats than this stay as they are, in whatever precision.
-const FEW: usize = 16;
-
 /// A graph under construction.
 pub(crate) struct Graph<'a> {
     precision: Precision,
@@ -74,7 +71,8 @@ impl<'a> Graph<'a> {
         if self.has(name) {
             return Ok(name.into());
         }
-        if self.precision != Precision::F16 || tensor.elem_count() < FEW {
+        // Vectors are hardly any of the file, and a layer scale may be smaller than 16 bits resolve.
+        if self.precision != Precision::F16 || tensor.rank() < 2 {
             return self.tensor(name, DataType::Float, &tensor.to_dtype(DType::F32)?);
         }
         let half = tensor.to_dtype(DType::F16)?;

@@ -6,15 +6,16 @@
 //!            y = (x_scale w_scale) ((x_q - x_zero) W_q^T) + b
 //! ```
 //!
-//! This chain of standard operators is what ONNX Runtime makes one kernel of.
+//! This chain of standard operators is what ONNX Runtime makes one kernel of. The scale is found while the
+//! graph runs, for all images of a batch at once: with int8 an embedding depends a little on its neighbours.
 
 use candle_core::Tensor;
+use lejepa_data::Precision;
 
 use crate::Result;
 use crate::graph::Graph;
 use crate::proto::tensor_proto::DataType;
-use crate::quantised::{QuantisedWeight, quantise};
-use lejepa_data::Precision;
+use crate::quantised::{MULTIPLIED, QuantisedWeight, quantise};
 
 /// A linear layer before it is written.
 pub(crate) struct Linear {
@@ -76,7 +77,7 @@ impl Linear {
 
     fn write_integer_product(&self, graph: &mut Graph<'_>, xs: &str, place: &str) -> Result<String> {
         let [quantised, scale, zero] = quantise(graph, xs);
-        let weight = QuantisedWeight::new(&self.weight)?.transposed();
+        let weight = QuantisedWeight::new(&self.weight, MULTIPLIED)?.transposed();
         let of_weight = graph.floats(&format!("{}.scale", self.name), &weight.scales)?;
         let weight = graph.bytes(&format!("{}.weight", self.name), &weight.shape, &weight.values);
         let sums = graph.node("MatMulInteger", &format!("{place}/sums"), &[&quantised, &weight, &zero], &[]);

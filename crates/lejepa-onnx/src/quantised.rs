@@ -1,15 +1,17 @@
 //! Weights and activations in 8 bits.
 //!
-//! Weights are symmetric with one scale per output channel and use 7 bits only: processors without
-//! instructions for it add two products of bytes in 16 bits, and two times 255 * 63 just fits.
+//! Weights are symmetric with one scale per output channel.
 
 use candle_core::{DType, Tensor};
 
 use crate::Result;
 use crate::graph::Graph;
 
-/// The largest magnitude of a quantised weight.
-const LARGEST: f32 = 63.;
+/// The largest magnitude of a weight that is multiplied in integers: processors without instructions for
+/// it add two products of bytes in 16 bits, and two times 255 * 63 just fits.
+pub(crate) const MULTIPLIED: i8 = 63;
+/// The largest magnitude of a weight that is only stored.
+pub(crate) const STORED: i8 = 127;
 
 /// A weight in integers: `W = scales W_q`.
 pub(crate) struct QuantisedWeight {
@@ -22,13 +24,13 @@ pub(crate) struct QuantisedWeight {
 impl QuantisedWeight {
     /// # Shapes
     /// - `weight`: `(outputs, ..)`
-    pub(crate) fn new(weight: &Tensor) -> Result<Self> {
+    pub(crate) fn new(weight: &Tensor, largest: i8) -> Result<Self> {
         let rows: Vec<Vec<f32>> = weight.to_dtype(DType::F32)?.flatten_from(1)?.to_vec2()?;
         let mut values = Vec::with_capacity(weight.elem_count());
         let mut scales = Vec::with_capacity(rows.len());
         for row in &rows {
-            let largest = row.iter().fold(0f32, |largest, value| largest.max(value.abs()));
-            let scale = if largest > 0. { largest / LARGEST } else { 1. };
+            let magnitude = row.iter().fold(0f32, |magnitude, value| magnitude.max(value.abs()));
+            let scale = if magnitude > 0. { magnitude / f32::from(largest) } else { 1. };
             values.extend(row.iter().map(|value| (value / scale).round() as i8));
             scales.push(scale);
         }
@@ -63,8 +65,8 @@ mod tests {
 
     #[test]
     fn weights_are_within_half_a_step_and_rows_of_zeros_stay_zero() {
-        let rows = [[0.5f32, -1., 0.013], [0., 0., 0.]];
-        let weight = QuantisedWeight::new(&Tensor::new(&rows, &Device::Cpu).unwrap()).unwrap();
+        let rows = [[0.25f32, -1., 0.013], [0., 0., 0.]];
+        let weight = QuantisedWeight::new(&Tensor::new(&rows, &Device::Cpu).unwrap(), MULTIPLIED).unwrap();
         let scales: Vec<f32> = weight.scales.to_vec1().unwrap();
         for (index, expected) in rows.iter().flatten().enumerate() {
             let scale = scales[index / 3];
@@ -72,6 +74,6 @@ mod tests {
         }
         assert_eq!(weight.values[1], -63);
         let transposed = weight.transposed();
-        assert_eq!((transposed.shape, transposed.values), (vec![3, 2], vec![32, 0, -63, 0, 1, 0]));
+        assert_eq!((transposed.shape, transposed.values), (vec![3, 2], vec![16, 0, -63, 0, 1, 0]));
     }
 }

@@ -1,6 +1,6 @@
 //! A residual network as an ONNX graph; batch normalisation is part of the convolution before it.
 
-use lejepa_data::{InputSize, Output, PIXELS_INPUT, Precision};
+use lejepa_data::{InputSize, Output, PIXELS_INPUT};
 use lejepa_model::{ResNetBlock, ResNetShape};
 
 use crate::Result;
@@ -14,7 +14,7 @@ const POINTWISE: Steps = Steps { stride: 1, padding: 0, groups: 1 };
 /// From pixels `(batch, channels, height, width)` to the pooled feature `(batch, dim)`.
 pub(crate) fn write(graph: &mut Graph<'_>, shape: &ResNetShape) -> Result<()> {
     let stem = Steps { stride: 2, padding: 3, groups: 1 };
-    // Pixels in 8 bits would lose more than any later map does, and the stem is a small part of the work.
+    // The stem is small and everything depends on it.
     let maps = normed_convolution(graph, ["conv1", "bn1"], stem)?.write(graph, PIXELS_INPUT)?;
     let maps = graph.node("Relu", "stem/relu", &[&maps], &[]);
     let attributes = [
@@ -58,28 +58,19 @@ fn block(
     let mut branch = maps.to_string();
     for (index, steps) in (1..).zip(steps) {
         let names = [&*format!("{name}.conv{index}"), &*format!("{name}.bn{index}")];
-        branch = inner_convolution(graph, names, &branch, steps)?;
+        branch = normed_convolution(graph, names, steps)?.write_compact(graph, &branch)?;
         if index < last {
             branch = graph.node("Relu", &format!("{name}/relu{index}"), &[&branch], &[]);
         }
     }
     let shortcut = [&*format!("{name}.downsample.0"), &*format!("{name}.downsample.1")];
     let shortcut = if graph.weight(&format!("{}.weight", shortcut[0])).is_ok() {
-        inner_convolution(graph, shortcut, maps, Steps { stride, ..POINTWISE })?
+        normed_convolution(graph, shortcut, Steps { stride, ..POINTWISE })?.write_compact(graph, maps)?
     } else {
         maps.to_string()
     };
     let sum = graph.node("Add", &format!("{name}/sum"), &[&branch, &shortcut], &[]);
     Ok(graph.node("Relu", &format!("{name}/out"), &[&sum], &[]))
-}
-
-/// A convolution and its norm behind the stem.
-fn inner_convolution(graph: &mut Graph<'_>, names: [&str; 2], maps: &str, steps: Steps) -> Result<String> {
-    let convolution = normed_convolution(graph, names, steps)?;
-    match graph.precision() {
-        Precision::F32 | Precision::F16 => convolution.write(graph, maps),
-        Precision::Int8 => convolution.write_quantised(graph, maps),
-    }
 }
 
 /// `norm(conv(x))` is a convolution too.
