@@ -17,10 +17,6 @@ use tokio::net::TcpListener;
 
 use crate::settings::Settings;
 
-/// Pixels are made by many threads and dropped by others; the system's allocator keeps more of them.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> anyhow::Result<()> {
     let settings = Settings::parse();
     let encoder = settings.batching.open(&settings.encoder)?;

@@ -18,7 +18,7 @@ use tokio::time::timeout_at;
 
 use crate::failure::Failure;
 use crate::metrics::{Metrics, Now};
-use crate::settings::Limits;
+use crate::settings::{Limits, cores};
 use crate::upload::{Part, Upload};
 
 /// What all requests share.
@@ -46,7 +46,7 @@ struct Answer {
 }
 
 pub(crate) fn router(encoder: Encoder, limits: Limits) -> Router {
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let cores = cores();
     let service = Arc::new(Service {
         encoder: Arc::new(encoder),
         limits,

@@ -25,14 +25,15 @@ pub(crate) struct Settings {
 /// How images are put together into inferences.
 #[derive(Debug, Args)]
 pub(crate) struct Batching {
-    /// Inferences that run at the same time
-    #[arg(long, default_value_t = 1)]
-    sessions: usize,
+    /// Inferences that run at the same time, each with its own weights [default: one for each core, at
+    /// most 4]
+    #[arg(long)]
+    sessions: Option<usize>,
     /// Threads of one inference [default: all cores, shared by the sessions]
     #[arg(long)]
     threads: Option<usize>,
     /// Most images of one inference
-    #[arg(long, default_value_t = 16)]
+    #[arg(long, default_value_t = 4)]
     batch: usize,
     /// Milliseconds that an image waits for others to share an inference with; those that wait for a
     /// free session share one anyway
@@ -72,7 +73,7 @@ pub(crate) struct Limits {
 impl Batching {
     pub(crate) fn open(&self, encoder: &Path) -> lejepa_embed::Result<Encoder> {
         let mut builder = Encoder::builder()
-            .sessions(self.sessions)
+            .sessions(self.sessions.unwrap_or(cores().min(4)))
             .batch(self.batch)
             .latency(Duration::from_millis(self.latency));
         if let Some(threads) = self.threads {
@@ -83,6 +84,11 @@ impl Batching {
         }
         builder.open(encoder)
     }
+}
+
+/// Cores that the service may use.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
