@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser};
 use lejepa_embed::Encoder;
 
@@ -57,7 +58,7 @@ pub(crate) struct Limits {
     #[arg(long, default_value_t = 50_000_000)]
     pub(crate) pixels: usize,
     /// Requests in work; more are answered with 503
-    #[arg(long, default_value_t = 128)]
+    #[arg(long, default_value = "128", value_parser = RangedU64ValueParser::<usize>::new().range(1..=65536))]
     pub(crate) in_work: usize,
     /// Seconds from the head of a request to its answer
     #[arg(long, default_value = "30", value_parser = seconds)]
@@ -92,6 +93,9 @@ pub(crate) fn cores() -> usize {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number".to_string())?;
-    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+    let day = 86400.;
+    match text.parse() {
+        Ok(seconds) if (0. ..=day).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err(format!("expected seconds, at most {day}")),
+    }
 }
