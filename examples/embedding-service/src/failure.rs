@@ -38,6 +38,10 @@ impl Failure {
         Self { image: Some(index), ..self }
     }
 
+    pub(crate) fn internal(error: &dyn Error) -> Self {
+        Self::caused_by(StatusCode::INTERNAL_SERVER_ERROR, error)
+    }
+
     /// All that an error says, with its reasons.
     pub(crate) fn caused_by(status: StatusCode, error: &dyn Error) -> Self {
         let chain = std::iter::successors(Some(error), |&error| error.source());

@@ -1,6 +1,5 @@
 //! The paths of the service and the way of a request from its images to their embeddings.
 
-use std::error::Error;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,7 +12,7 @@ use axum::{Json, Router, body::Bytes};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lejepa_embed::{Encoder, Image};
 use serde::Serialize;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout_at;
 
 use crate::failure::Failure;
@@ -30,7 +29,6 @@ struct Service {
     /// A permit for every image that is decoded: more at a time would be no faster, and photographs are
     /// much larger than what is left of them for the encoder.
     decoders: Arc<Semaphore>,
-    cores: usize,
     metrics: Metrics,
 }
 
@@ -46,13 +44,11 @@ struct Answer {
 }
 
 pub(crate) fn router(encoder: Encoder, limits: Limits) -> Router {
-    let cores = cores();
     let service = Arc::new(Service {
         encoder: Arc::new(encoder),
         limits,
         work: Arc::new(Semaphore::new(limits.in_work)),
-        decoders: Arc::new(Semaphore::new(cores)),
-        cores,
+        decoders: Arc::new(Semaphore::new(cores())),
         metrics: Metrics::default(),
     });
     Router::new()
@@ -102,48 +98,56 @@ async fn measure(State(service): State<Arc<Service>>, request: Request, next: Ne
 }
 
 impl Service {
-    /// One embedding for each image file. The permit is given back when nothing is computed any more,
-    /// which is later than the client's end if it has gone away.
+    /// One embedding for each image file, in their order. The permit is given back when nothing is computed
+    /// any more, which is later than the end of this if the client goes away.
     async fn embed_files(
         &self,
         files: Vec<Bytes>,
         permit: OwnedSemaphorePermit,
     ) -> Result<Vec<Vec<f32>>, Failure> {
-        let images = files.len();
-        let pixels: Vec<f32> = stream::iter(files.into_iter().enumerate())
+        let permit = &Arc::new(permit);
+        stream::iter(files.into_iter().enumerate())
             .map(|(index, file)| async move {
-                self.prepare(file).await.map_err(|failure| failure.of_image(index))
+                let pixels = self.prepare(file).await.map_err(|failure| failure.of_image(index))?;
+                self.embed_pixels(pixels, permit.clone()).await
             })
-            .buffered(self.cores)
-            .try_concat()
-            .await?;
-        let encoder = self.encoder.clone();
-        let embeddings = blocking(StatusCode::INTERNAL_SERVER_ERROR, move || {
-            let _permit = permit;
-            encoder.embed_pixels(images, &pixels)
-        });
-        Ok(embeddings.await?.rows().into_iter().map(|row| row.to_vec()).collect())
+            .buffered(self.limits.images)
+            .try_collect()
+            .await
     }
 
     /// What the encoder takes of an image file.
     async fn prepare(&self, file: Bytes) -> Result<Vec<f32>, Failure> {
         let turn = self.decoders.clone().acquire_owned().await;
         let (encoder, limit) = (self.encoder.clone(), self.limits.pixels);
-        blocking(StatusCode::UNPROCESSABLE_ENTITY, move || {
+        let prepared = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             encoder.preprocess().apply(&Image::decode_within(&file, limit)?)
-        })
-        .await
+        });
+        match prepared.await {
+            Ok(result) => {
+                result.map_err(|error| Failure::caused_by(StatusCode::UNPROCESSABLE_ENTITY, &error))
+            }
+            Err(stopped) => Err(Failure::internal(&stopped)),
+        }
     }
-}
 
-/// Work that must not hold up the threads that serve connections; `status` is for its errors.
-async fn blocking<T: Send + 'static, E: Error + Send + 'static>(
-    status: StatusCode,
-    work: impl FnOnce() -> Result<T, E> + Send + 'static,
-) -> Result<T, Failure> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result.map_err(|error| Failure::caused_by(status, &error)),
-        Err(stopped) => Err(Failure::caused_by(StatusCode::INTERNAL_SERVER_ERROR, &stopped)),
+    async fn embed_pixels(
+        &self,
+        pixels: Vec<f32>,
+        permit: Arc<OwnedSemaphorePermit>,
+    ) -> Result<Vec<f32>, Failure> {
+        let (sender, embedding) = oneshot::channel();
+        self.encoder.embed_pixels_then(pixels, move |embedding| {
+            drop(permit);
+            // Nobody is waiting any more if that fails.
+            let _ = sender.send(embedding);
+        });
+        match embedding.await {
+            Ok(result) => {
+                result.map(|embedding| embedding.to_vec()).map_err(|error| Failure::internal(&error))
+            }
+            Err(stopped) => Err(Failure::internal(&stopped)),
+        }
     }
 }

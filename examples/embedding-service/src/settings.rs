@@ -52,13 +52,13 @@ pub(crate) struct Limits {
     #[arg(long, default_value_t = 16 << 20)]
     pub(crate) body: usize,
     /// Images of a request
-    #[arg(long, default_value_t = 32)]
+    #[arg(long, default_value = "32", value_parser = count())]
     pub(crate) images: usize,
     /// Pixels of an image
     #[arg(long, default_value_t = 50_000_000)]
     pub(crate) pixels: usize,
     /// Requests in work; more are answered with 503
-    #[arg(long, default_value = "128", value_parser = RangedU64ValueParser::<usize>::new().range(1..=65536))]
+    #[arg(long, default_value = "128", value_parser = count())]
     pub(crate) in_work: usize,
     /// Seconds from the head of a request to its answer
     #[arg(long, default_value = "30", value_parser = seconds)]
@@ -90,6 +90,10 @@ impl Batching {
 /// Cores that the service may use.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get())
+}
+
+fn count() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..=65536)
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
