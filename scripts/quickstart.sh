@@ -42,7 +42,7 @@ stage build cargo build --release --locked --workspace
 rm -rf "$out"
 mkdir -p "$out"
 stage train "$lejepa" train --config models/fashion-mnist-vit/train.toml --out "$out/run"
-stage export "$lejepa" export "$out/run" --out "$out/encoder.onnx"
+stage export "$lejepa" export "$out/run" --out "$out/encoder.onnx" --licence "MIT OR Apache-2.0"
 stage eval "$lejepa" eval "$out/encoder.onnx" --suite quick --data .lejepa/data/fashion-mnist --out "$out/report"
 
 printf '\n%-8s %10s\n' stage time

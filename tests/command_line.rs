@@ -40,6 +40,9 @@ fn help_is_as_written_down() {
         ("runs", &["runs", "--help"]),
         ("select", &["select", "--help"]),
         ("export", &["export", "--help"]),
+        ("inspect", &["inspect", "--help"]),
+        ("verify", &["verify", "--help"]),
+        ("embed", &["embed", "--help"]),
         ("eval", &["eval", "--help"]),
         ("gauge", &["gauge", "--help"]),
         ("data", &["data", "--help"]),
@@ -226,5 +229,10 @@ fn an_evaluation_that_cannot_be_done_says_why() {
     let output = lejepa(path, &["eval", "encoder.onnx", "--suite", "quick", "--data", "data"]);
     assert_eq!(output.status.code(), Some(RUN_TIME));
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(stderr.starts_with("error: not a readable ONNX file: encoder.onnx"), "{stderr}");
+    assert!(
+        stderr.starts_with(
+            "error: not a readable ONNX file (cut off, damaged, or of another kind): encoder.onnx"
+        ),
+        "{stderr}"
+    );
 }

@@ -4,62 +4,34 @@
 #![allow(clippy::unwrap_used)]
 
 mod fixture;
+mod small_encoders;
 
 use std::collections::HashMap;
 
 use candle_core::{DType, Device, Tensor};
-use lejepa_data::{CARD_FORMAT, EncoderCard, Feature, Image, InputSize, Precision, Preprocess};
+use lejepa_data::{EncoderCard, Image, Output};
 use lejepa_embed::Encoder as Exported;
-use lejepa_model::{
-    ConvNextShape, Encoder, EncoderConfig, EncoderShape, ImageSize, Parameters, Pass, Pool, ResNetShape,
-};
+use lejepa_model::{Encoder, EncoderConfig, EncoderShape, ImageSize, Parameters, Pass};
+use lejepa_onnx::Export;
+use small_encoders::{card, config, families, largest_difference, used_encoder, values, vit_options};
 
 /// ONNX Runtime and PyTorch sum in another order; features are of order one.
 const TOLERANCE: f32 = 1e-4;
 
-fn config(image_size: ImageSize) -> EncoderConfig {
-    EncoderConfig {
-        arch: "vit".into(),
-        image_size: Some(image_size),
-        channels: 3,
-        patch_size: Some(8),
-        dim: Some(48),
-        depth: Some(3),
-        heads: Some(3),
-        ..Default::default()
-    }
-}
-
-fn card(size: ImageSize) -> EncoderCard {
-    EncoderCard {
-        format: CARD_FORMAT,
-        arch: "vit".into(),
-        feature: Feature::Cls,
-        embedding_dim: 48,
-        precision: Precision::F32,
-        preprocess: Preprocess::new(size.height.min(size.width), (size.height, size.width), 3),
-        sizes: vec![InputSize { height: size.height, width: size.width }],
-        licence: String::new(),
-        step: 0,
-        data_fingerprint: String::new(),
-        config: serde_json::Value::Null,
-    }
-}
-
 fn encode(size: ImageSize, card: &EncoderCard) -> (Encoder, Vec<u8>) {
     let mut parameters = Parameters::new(5, DType::F32, &Device::Cpu);
     let encoder = Encoder::new(&config(size), parameters.root()).unwrap();
-    let bytes = lejepa_onnx::encode(&encoder, &parameters, card).unwrap();
+    let bytes = export(&encoder, &parameters, card).unwrap();
     (encoder, bytes)
+}
+
+fn export(encoder: &Encoder, parameters: &Parameters, card: &EncoderCard) -> lejepa_onnx::Result<Vec<u8>> {
+    let outputs = &[Output::Embedding];
+    Export { encoder, parameters, projector: None, outputs, card }.encode()
 }
 
 fn open(bytes: &[u8]) -> lejepa_embed::Result<Exported> {
     Exported::builder().open_bytes("test.onnx", bytes)
-}
-
-fn largest_difference(left: &[f32], right: &[f32]) -> f32 {
-    assert_eq!(left.len(), right.len());
-    left.iter().zip(right).map(|(left, right)| (left - right).abs()).fold(0., f32::max)
 }
 
 #[test]
@@ -74,53 +46,10 @@ fn timms_weights_give_timms_feature_through_onnx_runtime() {
         .collect();
     parameters.load(&weights).unwrap();
 
-    let bytes = lejepa_onnx::encode(&encoder, &parameters, &card(32.into())).unwrap();
-    let values = |name: &str| -> Vec<f32> { golden[name].flatten_all().unwrap().to_vec1().unwrap() };
-    let embedding = open(&bytes).unwrap().embed_pixels(2, &values("input")).unwrap();
-    let difference = largest_difference(embedding.as_slice().unwrap(), &values("feature"));
+    let bytes = export(&encoder, &parameters, &card(32.into())).unwrap();
+    let embedding = open(&bytes).unwrap().embed_pixels(2, &values(&golden["input"])).unwrap();
+    let difference = largest_difference(embedding.as_slice().unwrap(), &values(&golden["feature"]));
     assert!(difference < TOLERANCE, "{difference:e}");
-}
-
-/// Small encoders of every family and kind of block.
-fn families(image_size: ImageSize) -> Vec<EncoderShape> {
-    let (depths, widths) = ([1, 2, 1, 1], [8, 16, 24, 32]);
-    let resnet = |name: &str| ResNetShape { image_size, depths, widths, ..ResNetShape::named(name).unwrap() };
-    let grouped = ResNetShape { groups: 2, group_width: 32, ..resnet("resnet50") };
-    let convnext = |conv_mlp| {
-        EncoderShape::ConvNext(ConvNextShape {
-            image_size,
-            channels: 3,
-            depths,
-            widths,
-            conv_mlp,
-            drop_path: 0.1,
-        })
-    };
-    vec![
-        config(image_size).resolve().unwrap(),
-        EncoderShape::ResNet(resnet("resnet18")),
-        EncoderShape::ResNet(resnet("resnet50")),
-        EncoderShape::ResNet(grouped),
-        convnext(false),
-        convnext(true),
-    ]
-}
-
-/// An encoder whose running statistics and zero-initialised scales are those of no special case.
-fn used_encoder(shape: &EncoderShape) -> (Encoder, Parameters) {
-    let mut parameters = Parameters::new(5, DType::F32, &Device::Cpu);
-    let encoder = Encoder::with_shape(shape, parameters.root()).unwrap();
-    let tensors = parameters
-        .tensors()
-        .map(|(name, tensor)| {
-            let noise = Tensor::randn(0f32, 0.1, tensor.shape(), &Device::Cpu).unwrap();
-            let noise = if tensor.rank() == 1 { noise } else { noise.zeros_like().unwrap() };
-            let noise = if name.ends_with("running_var") { noise.abs().unwrap() } else { noise };
-            (name.to_string(), (tensor + noise).unwrap())
-        })
-        .collect();
-    parameters.load(&tensors).unwrap();
-    (encoder, parameters)
 }
 
 /// Compares Candle with ONNX Runtime for batches of several sizes.
@@ -128,15 +57,13 @@ fn compare(shape: &EncoderShape, batches: &[usize]) {
     let (encoder, parameters) = used_encoder(shape);
     let size = shape.image_size();
     let card = EncoderCard { embedding_dim: encoder.dim(), ..card(size) };
-    let exported = open(&lejepa_onnx::encode(&encoder, &parameters, &card).unwrap()).unwrap();
+    let exported = open(&export(&encoder, &parameters, &card).unwrap()).unwrap();
     for &batch in batches {
         let dims = (batch, 3, size.height, size.width);
         let pixels = Tensor::randn(0f32, 1., dims, &Device::Cpu).unwrap();
         let expected = encoder.forward(&pixels, &Pass::eval()).unwrap();
-        let expected: Vec<f32> = expected.flatten_all().unwrap().to_vec1().unwrap();
-        let pixels: Vec<f32> = pixels.flatten_all().unwrap().to_vec1().unwrap();
-        let embedding = exported.embed_pixels(batch, &pixels).unwrap();
-        let difference = largest_difference(embedding.as_slice().unwrap(), &expected);
+        let embedding = exported.embed_pixels(batch, &values(&pixels)).unwrap();
+        let difference = largest_difference(embedding.as_slice().unwrap(), &values(&expected));
         assert!(difference < TOLERANCE, "{shape:?}, batch {batch}: {difference:e}");
     }
 }
@@ -152,17 +79,9 @@ fn candle_and_onnx_runtime_agree_for_any_family_batch_and_shape() {
 
 #[test]
 fn candle_and_onnx_runtime_agree_for_every_option_of_a_vision_transformer() {
-    let plain = EncoderConfig { depth: Some(2), ..config(32.into()) };
-    let registers = EncoderConfig { registers: Some(3), layer_scale: Some(0.3), ..plain.clone() };
-    let compare = |config: &EncoderConfig| compare(&config.resolve().unwrap(), &[3]);
-    compare(&registers);
-    let without_positions = EncoderConfig { embed_prefix: Some(false), ..registers.clone() };
-    compare(&without_positions);
-    let average = EncoderConfig { pool: Some(Pool::Average), ..registers };
-    compare(&average);
-    compare(&EncoderConfig { class_token: Some(false), ..average });
-    let patches = EncoderConfig { pool: Some(Pool::Average), class_token: Some(false), ..plain };
-    compare(&EncoderConfig { mlp_hidden: Some(50), ..patches });
+    for shape in vit_options(EncoderConfig { depth: Some(2), ..config(32.into()) }) {
+        compare(&shape, &[3]);
+    }
 }
 
 #[test]
@@ -215,8 +134,8 @@ fn files_that_are_no_encoders_give_clear_errors() {
 fn a_card_that_contradicts_the_encoder_is_not_written() {
     let mut parameters = Parameters::new(5, DType::F32, &Device::Cpu);
     let encoder = Encoder::new(&config(32.into()), parameters.root()).unwrap();
-    let wrong = card(64.into());
-    let message = lejepa_onnx::encode(&encoder, &parameters, &wrong).unwrap_err().to_string();
+    let wrong = EncoderCard { sizes: card(32.into()).sizes, ..card(64.into()) };
+    let message = export(&encoder, &parameters, &wrong).unwrap_err().to_string();
     assert_eq!(message, "the card's preprocess.crop_height must be 32, got: 64");
 }
 

@@ -1,11 +1,8 @@
-//! Encoder files: from a model to their bytes, and how they are opened.
-
-use std::path::PathBuf;
+//! Encoder files: from a model to their bytes.
 
 use anyhow::Result;
-use clap::Args;
-use lejepa_data::{CARD_FORMAT, EncoderCard, Feature, InputSize, Precision};
-use lejepa_embed::{Encoder, EncoderBuilder};
+use lejepa_data::{CARD_FORMAT, EncoderCard, Feature, InputSize, Output, Precision};
+use lejepa_onnx::Export;
 use lejepa_train::{Model, TrainConfig};
 
 /// Where a model comes from, for its card.
@@ -15,39 +12,53 @@ pub(crate) struct Origin<'a> {
     pub(crate) data_fingerprint: &'a str,
 }
 
-/// The encoder of a model as an ONNX file.
-pub(crate) fn encode(model: &Model, origin: &Origin<'_>) -> Result<Vec<u8>> {
-    let preprocess = origin.config.preprocess()?;
+/// What a file is to hold.
+#[derive(Debug, Clone)]
+pub(crate) struct Content {
+    /// The first one is the default; none: that of the training configuration.
+    pub(crate) sizes: Vec<InputSize>,
+    pub(crate) outputs: Vec<Output>,
+    pub(crate) precision: Precision,
+    pub(crate) licence: String,
+}
+
+impl Content {
+    /// The embedding alone, as it was trained.
+    pub(crate) fn embedding() -> Self {
+        let (outputs, precision) = (vec![Output::Embedding], Precision::F32);
+        Self { sizes: Vec::new(), outputs, precision, licence: String::new() }
+    }
+}
+
+/// A model as an ONNX file.
+pub(crate) fn encode(model: &Model, origin: &Origin<'_>, content: &Content) -> Result<Vec<u8>> {
+    let trained = origin.config.preprocess()?;
+    let mut sizes = content.sizes.clone();
+    if sizes.is_empty() {
+        sizes.push(InputSize { height: trained.crop_height, width: trained.crop_width });
+    }
+    let InputSize { height, width } = sizes[0];
+    let shape = model.encoder().shape();
     let card = EncoderCard {
         format: CARD_FORMAT,
         arch: origin.config.encoder.arch.clone(),
-        feature: if model.encoder().shape().has_class_feature() { Feature::Cls } else { Feature::Avg },
+        feature: if shape.has_class_feature() { Feature::Cls } else { Feature::Avg },
         embedding_dim: model.encoder().dim(),
-        precision: Precision::F32,
-        sizes: vec![InputSize { height: preprocess.crop_height, width: preprocess.crop_width }],
-        preprocess,
-        licence: String::new(),
+        precision: content.precision,
+        sizes,
+        preprocess: trained.for_size(height, width),
+        licence: content.licence.clone(),
         step: origin.step,
         data_fingerprint: origin.data_fingerprint.into(),
         config: serde_json::to_value(origin.config)?,
     };
-    Ok(lejepa_onnx::encode(model.encoder(), model.encoder_parameters(), &card)?)
-}
-
-/// What every command that runs an encoder takes.
-#[derive(Debug, Args)]
-pub(crate) struct RuntimeArguments {
-    /// ONNX Runtime's shared library, instead of looking for it
-    #[arg(long, value_name = "FILE")]
-    pub(crate) onnxruntime: Option<PathBuf>,
-}
-
-impl RuntimeArguments {
-    /// How the command opens encoders.
-    pub(crate) fn opener(&self) -> EncoderBuilder {
-        match &self.onnxruntime {
-            Some(library) => Encoder::builder().library(library),
-            None => Encoder::builder(),
-        }
-    }
+    let wants_projection = content.outputs.contains(&Output::Projection);
+    let export = Export {
+        encoder: model.encoder(),
+        parameters: model.encoder_parameters(),
+        projector: wants_projection.then(|| model.projector_parameters()),
+        outputs: &content.outputs,
+        card: &card,
+    };
+    Ok(export.encode()?)
 }

@@ -44,9 +44,15 @@ fn is_usage(error: &anyhow::Error) -> bool {
             || cause.downcast_ref().is_some_and(is_train_usage)
             || cause.downcast_ref().is_some_and(is_embed_usage)
             || cause.downcast_ref().is_some_and(is_loss_usage)
+            || matches!(cause.downcast_ref(), Some(ModelError::Setting { .. }))
             || cause.downcast_ref().is_some_and(|error| {
-                matches!(error, EvalError::UnknownSuite { .. } | EvalError::Suite { .. })
-                    || matches!(error, EvalError::Data(error) if is_data_usage(error))
+                matches!(
+                    error,
+                    EvalError::UnknownSuite { .. }
+                        | EvalError::Suite { .. }
+                        | EvalError::FeatureFormat { .. }
+                ) || matches!(error, EvalError::Data(error) if is_data_usage(error))
+                    || matches!(error, EvalError::Encoder(error) if is_embed_usage(error))
             })
     })
 }
@@ -56,7 +62,14 @@ fn is_data_usage(error: &DataError) -> bool {
 }
 
 fn is_embed_usage(error: &EmbedError) -> bool {
-    matches!(error, EmbedError::NotFound { .. })
+    matches!(
+        error,
+        EmbedError::NotFound { .. }
+            | EmbedError::NotAFile { .. }
+            | EmbedError::Setting { .. }
+            | EmbedError::Size { .. }
+            | EmbedError::MissingOutput { .. }
+    )
 }
 
 fn is_loss_usage(error: &LossError) -> bool {
@@ -75,6 +88,9 @@ fn is_train_usage(error: &TrainError) -> bool {
 
 fn hint(error: &anyhow::Error) -> Option<&'static str> {
     error.chain().find_map(|cause| {
+        if let Some(EvalError::OtherExtraction { .. }) = cause.downcast_ref() {
+            return Some("remove that folder to start anew, or choose another --out");
+        }
         let data = match (cause.downcast_ref(), cause.downcast_ref()) {
             (Some(TrainError::Data(error)), _) | (_, Some(EvalError::Data(error))) => Some(error),
             _ => cause.downcast_ref(),
@@ -82,6 +98,12 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
         match (cause.downcast_ref(), cause.downcast_ref(), data) {
             (Some(EmbedError::RuntimeNotFound), _, _) => Some(
                 "`make setup` fetches it, --onnxruntime FILE names one, `lejepa doctor` shows what is found",
+            ),
+            (Some(EmbedError::Provider { .. }), _, _) => {
+                Some("`lejepa doctor` lists what the ONNX Runtime that is found can compute on")
+            }
+            (Some(EmbedError::NotAnEncoder { .. }), _, _) => Some(
+                "export the run again, or describe an encoder of another project with --preprocess FILE",
             ),
             (_, Some(TrainError::NoCheckpoint { .. }), _) => {
                 Some("name the --out folder of a `lejepa train`")

@@ -1,6 +1,7 @@
 //! The `lejepa` command line: parses, dispatches, prints.
 
 mod commands;
+mod encoder_arguments;
 mod encoder_file;
 mod failure;
 mod interrupt;
@@ -37,6 +38,9 @@ enum Command {
     Runs(commands::runs::Arguments),
     Select(commands::select::Arguments),
     Export(commands::export::Arguments),
+    Inspect(commands::inspect::Arguments),
+    Verify(commands::verify::Arguments),
+    Embed(commands::embed::Arguments),
     Eval(commands::eval::Arguments),
     Gauge(commands::gauge::Arguments),
     #[command(subcommand)]
@@ -52,6 +56,9 @@ fn main() -> ExitCode {
         Command::Runs(arguments) => commands::runs::run(arguments),
         Command::Select(arguments) => commands::select::run(arguments),
         Command::Export(arguments) => commands::export::run(arguments),
+        Command::Inspect(arguments) => commands::inspect::run(arguments),
+        Command::Verify(arguments) => commands::verify::run(arguments),
+        Command::Embed(arguments) => commands::embed::run(arguments),
         Command::Eval(arguments) => commands::eval::run(arguments),
         Command::Gauge(arguments) => commands::gauge::run(arguments),
         Command::Data(command) => commands::data::run(command),

@@ -1,6 +1,6 @@
 //! Data as it is named on the command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -12,6 +12,13 @@ pub(crate) struct SourceArguments {
     /// Folder or file that holds the images
     path: PathBuf,
 
+    #[command(flatten)]
+    options: SourceOptions,
+}
+
+/// How data is read; the same for all of a command's data.
+#[derive(Debug, Args)]
+pub(crate) struct SourceOptions {
     /// How it is stored, instead of recognising it
     #[arg(long, value_name = "NAME", value_parser = format_names())]
     format: Option<Format>,
@@ -32,9 +39,16 @@ pub(crate) struct SourceArguments {
 impl SourceArguments {
     /// The same as a recipe would say it.
     pub(crate) fn config(&self) -> SourceConfig {
+        self.options.config(&self.path)
+    }
+}
+
+impl SourceOptions {
+    /// Data at a path, as a recipe would say it.
+    pub(crate) fn config(&self, path: &Path) -> SourceConfig {
         let options =
             ReadOptions { fold: self.fold, images: self.images.clone(), labels: self.labels.clone() };
-        SourceConfig { path: self.path.clone(), format: self.format, options }
+        SourceConfig { path: path.into(), format: self.format, options }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{Error, Result};
 /// was at `path` stays until the new content is safe. Missing parent folders are made.
 pub fn write_atomically(
     path: &Path,
-    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> std::io::Result<()>,
 ) -> Result<()> {
     let failed = |source| Error::Io { action: "write", path: path.into(), source };
     let folder = match path.parent() {
@@ -33,7 +33,7 @@ pub fn write_atomically(
 
 fn write_and_sync(
     path: &Path,
-    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
     let mut buffered = BufWriter::new(File::create(path)?);
     write(&mut buffered)?;

@@ -45,6 +45,11 @@ impl Output {
         }
     }
 
+    /// Whether it is one vector per image.
+    pub fn is_vector(self) -> bool {
+        matches!(self, Self::Embedding | Self::ClsLast2 | Self::Projection)
+    }
+
     /// The output of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|output| output.name() == name)

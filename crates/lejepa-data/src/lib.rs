@@ -43,7 +43,7 @@ pub use batch::{Batch, BatchConfig, BatchSource, BatchStream, BrokenImage, Part,
 #[cfg(feature = "datasets")]
 pub use dataset::{
     Cached, DataConfig, Dataset, Format, Matrix, MatrixValues, MixtureConfig, ReadOptions, SourceConfig,
-    Split, Stored, TrainingData, open, open_source, read_matrix,
+    Split, Stored, TrainingData, is_image_file, open, open_files, open_source, open_splits, read_matrix,
 };
 pub use encoder_card::{
     CARD_FORMAT, CARD_KEY, EncoderCard, Feature, InputSize, Output, PIXELS_INPUT, Precision, SELF_TEST_KEY,

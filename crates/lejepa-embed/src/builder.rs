@@ -121,7 +121,7 @@ impl EncoderBuilder {
         self
     }
 
-    /// Scales embeddings to length one, so that their dot product is the cosine.
+    /// Scales vectors (not maps) to length one, so that their dot product is the cosine.
     pub fn normalised(mut self) -> Self {
         self.normalised = Normalised::Yes;
         self

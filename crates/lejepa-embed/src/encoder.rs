@@ -90,6 +90,16 @@ impl Encoder {
         }
     }
 
+    /// A hash of the file: two files with the same one compute the same.
+    pub fn fingerprint(&self) -> Result<String> {
+        self.workers.plan().model.fingerprint()
+    }
+
+    /// Whether embeddings are scaled to length one.
+    pub fn is_normalised(&self) -> bool {
+        self.normalised == Normalised::Yes
+    }
+
     /// Whether the file computes this.
     pub fn has(&self, output: Output) -> bool {
         self.workers.plan().outputs.contains_key(&output)
@@ -237,7 +247,7 @@ impl Encoder {
         prepare: impl Fn(usize, &mut [f32]) -> lejepa_data::Result<()> + Sync,
     ) -> Result<ArrayD<f32>> {
         let mut values = self.compute_unscaled(output, images, &prepare)?;
-        if output == Output::Embedding && self.normalised == Normalised::Yes {
+        if output.is_vector() && self.normalised == Normalised::Yes {
             values.axis_iter_mut(Axis(0)).for_each(scale_to_one);
         }
         Ok(values)

@@ -96,6 +96,11 @@ impl Model {
         builder.commit_from_memory(&pruned).map_err(unreadable)
     }
 
+    /// A hash of the whole file.
+    pub(crate) fn fingerprint(&self) -> Result<String> {
+        self.with_bytes(|bytes| Ok(blake3::hash(bytes).to_hex().to_string()))
+    }
+
     fn damaged(&self, _damage: Damaged) -> Error {
         Error::Damaged { name: self.name.clone() }
     }

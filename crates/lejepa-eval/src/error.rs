@@ -40,6 +40,39 @@ pub enum Error {
         /// Classes that occur.
         got: usize,
     },
+    /// A file's name does not say what it should become.
+    #[error("features are written as .npy, .safetensors or .parquet, got: {}", path.display())]
+    FeatureFormat {
+        /// The file's name.
+        path: PathBuf,
+    },
+    /// A folder holds parts of something else.
+    #[error("holds parts of another extraction (other images, encoder or options): {}", folder.display())]
+    OtherExtraction {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A part was changed or removed while it was needed.
+    #[error("a part of the features is gone or damaged: {}", path.display())]
+    LostPart {
+        /// The part.
+        path: PathBuf,
+    },
+    /// A file could not be written.
+    #[error("cannot write")]
+    Write(#[source] std::io::Error),
+    /// A table could not be written.
+    #[error("cannot write a table")]
+    Csv(#[source] csv::Error),
+    /// A Parquet file could not be written.
+    #[error("cannot write Parquet")]
+    Parquet(#[source] parquet::errors::ParquetError),
+    /// A safetensors file could not be written.
+    #[error("cannot write safetensors")]
+    Safetensors(#[source] safetensors::SafeTensorError),
+    /// Something could not be written as JSON.
+    #[error("cannot write JSON")]
+    Json(#[source] serde_json::Error),
     /// Reading data failed.
     #[error(transparent)]
     Data(#[from] lejepa_data::Error),

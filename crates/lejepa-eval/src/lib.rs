@@ -16,14 +16,20 @@
 
 mod error;
 mod evaluate;
+mod extraction;
+mod feature_file;
 mod features;
+mod image_list;
 mod markdown;
 mod report;
 mod suite;
 
 pub use error::{Error, Result};
 pub use evaluate::{Candidate, Evaluation, EvaluationData, Event};
+pub use extraction::{Extracted, Extraction};
+pub use feature_file::FeatureFormat;
 pub use features::{FeatureSource, extract};
+pub use image_list::{ImageInfo, ImageList};
 pub use lejepa_probe::{Features, Knn, Ridge, RidgeSolution};
 pub use markdown::{to_markdown, to_table};
 pub use report::{DataInfo, FeatureScores, Report, Score};

@@ -1,5 +1,7 @@
 //! What can go wrong while a graph is written.
 
+use lejepa_data::Output;
+
 /// The result of every fallible function of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -22,10 +24,40 @@ pub enum Error {
         /// What the card says.
         got: String,
     },
-    /// The card could not be written as JSON.
-    #[error("cannot write the card as JSON")]
+    /// The encoder cannot compute an output, or it was given without its projector.
+    #[error("the encoder can give {}, not: {}", names(.available), .output.name())]
+    Output {
+        /// What was asked for.
+        output: Output,
+        /// What could be asked for.
+        available: Vec<Output>,
+    },
+    /// A file without outputs is no encoder.
+    #[error("no output was asked for")]
+    NoOutput,
+    /// Names of outputs are unique.
+    #[error("an output was asked for twice: {}", .output.name())]
+    RepeatedOutput {
+        /// Which one.
+        output: Output,
+    },
+    /// A weight cannot be stored in 16 bits.
+    #[error("a value is outside the range of 16-bit floats in: {name}")]
+    HalfRange {
+        /// The parameter's name.
+        name: String,
+    },
+    /// The card or the self-test could not be written as JSON.
+    #[error("cannot write the metadata as JSON")]
     Json(#[from] serde_json::Error),
+    /// The encoder refuses a size.
+    #[error(transparent)]
+    Model(#[from] lejepa_model::Error),
     /// Candle refused an operation.
     #[error("tensor operation failed")]
     Tensor(#[from] candle_core::Error),
+}
+
+fn names(outputs: &[Output]) -> String {
+    outputs.iter().map(|output| output.name()).collect::<Vec<_>>().join(", ")
 }

@@ -7,8 +7,9 @@
 //!
 //! ```
 //! use candle_core::{DType, Device};
-//! use lejepa_data::{CARD_FORMAT, EncoderCard, Feature, InputSize, Precision, Preprocess};
+//! use lejepa_data::{CARD_FORMAT, EncoderCard, Feature, InputSize, Output, Precision, Preprocess};
 //! use lejepa_model::{Encoder, EncoderConfig, Parameters};
+//! use lejepa_onnx::Export;
 //!
 //! let config = EncoderConfig { image_size: Some(32.into()), ..Default::default() };
 //! let mut parameters = Parameters::new(0, DType::F32, &Device::Cpu);
@@ -26,20 +27,32 @@
 //!     data_fingerprint: String::new(),
 //!     config: serde_json::Value::Null,
 //! };
-//! let onnx_file: Vec<u8> = lejepa_onnx::encode(&encoder, &parameters, &card)?;
+//! let export = Export {
+//!     encoder: &encoder,
+//!     parameters: &parameters,
+//!     projector: None,
+//!     outputs: &[Output::Embedding, Output::PatchTokens],
+//!     card: &card,
+//! };
+//! let onnx_file: Vec<u8> = export.encode()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod batch_norm;
 mod convnext;
+mod convolution;
 mod error;
+mod export;
 mod graph;
 mod layers;
-mod model;
+mod linear;
+mod projector;
 #[rustfmt::skip]
 #[allow(missing_docs, unreachable_pub, clippy::all)]
 mod proto;
+mod quantised;
 mod resnet;
 mod vit;
 
 pub use error::{Error, Result};
-pub use model::encode;
+pub use export::{Export, available_outputs, with_self_test};

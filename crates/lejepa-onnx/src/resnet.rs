@@ -1,28 +1,21 @@
 //! A residual network as an ONNX graph; batch normalisation is part of the convolution before it.
 
-use candle_core::Tensor;
-use lejepa_data::{Output, PIXELS_INPUT};
-use lejepa_model::layers::BatchNorm;
-use lejepa_model::{Parameters, ResNetBlock, ResNetShape};
+use lejepa_data::{InputSize, Output, PIXELS_INPUT, Precision};
+use lejepa_model::{ResNetBlock, ResNetShape};
 
 use crate::Result;
-use crate::graph::{
-    Attribute::Ints,
-    Dimension::{Batch, Fixed},
-    Graph,
-};
-use crate::layers::{Steps, convolution, global_pool};
-use crate::proto::GraphProto;
+use crate::batch_norm::ScaleAndShift;
+use crate::convolution::{Convolution, Steps};
+use crate::graph::{Attribute::Ints, Graph};
+use crate::layers::{channels_last, global_pool};
 
-/// The graph from pixels `(batch, channels, height, width)` to the pooled feature `(batch, dim)`.
-pub(crate) fn graph(shape: &ResNetShape, parameters: &Parameters) -> Result<GraphProto> {
-    let mut graph = Graph::new("resnet", parameters.tensors());
-    let size = shape.image_size;
-    graph.input(PIXELS_INPUT, &[Batch, Fixed(shape.channels), Fixed(size.height), Fixed(size.width)]);
-    graph.output(Output::Embedding.name(), &[Batch, Fixed(shape.dim())]);
+const POINTWISE: Steps = Steps { stride: 1, padding: 0, groups: 1 };
 
+/// From pixels `(batch, channels, height, width)` to the pooled feature `(batch, dim)`.
+pub(crate) fn write(graph: &mut Graph<'_>, shape: &ResNetShape) -> Result<()> {
     let stem = Steps { stride: 2, padding: 3, groups: 1 };
-    let maps = normed_convolution(&mut graph, ["conv1", "bn1"], PIXELS_INPUT, stem)?;
+    // Pixels in 8 bits would lose more than any later map does, and the stem is a small part of the work.
+    let maps = normed_convolution(graph, ["conv1", "bn1"], stem)?.write(graph, PIXELS_INPUT)?;
     let maps = graph.node("Relu", "stem/relu", &[&maps], &[]);
     let attributes = [
         ("kernel_shape", Ints([3, 3].as_slice())),
@@ -33,11 +26,17 @@ pub(crate) fn graph(shape: &ResNetShape, parameters: &Parameters) -> Result<Grap
     for (stage, &depth) in shape.depths.iter().enumerate() {
         for index in 0..depth {
             let stride = if stage > 0 && index == 0 { 2 } else { 1 };
-            maps = block(&mut graph, shape, &format!("layer{}.{index}", stage + 1), &maps, stride)?;
+            maps = block(graph, shape, &format!("layer{}.{index}", stage + 1), &maps, stride)?;
         }
     }
-    global_pool(&mut graph, &maps, Output::Embedding.name());
-    Ok(graph.finish())
+    global_pool(graph, &maps, Output::Embedding.name());
+    channels_last(graph, Output::PatchTokens.name(), &maps);
+    Ok(())
+}
+
+/// Places of the last map: every halving keeps a half at the edge.
+pub(crate) fn grid(size: InputSize) -> [usize; 2] {
+    [size.height, size.width].map(|side| side.div_ceil(32))
 }
 
 fn block(
@@ -47,27 +46,26 @@ fn block(
     maps: &str,
     stride: usize,
 ) -> Result<String> {
-    let pointwise = Steps { stride: 1, padding: 0, groups: 1 };
     let steps = match shape.block {
         ResNetBlock::Basic => {
             vec![Steps { stride, padding: 1, groups: 1 }, Steps { stride: 1, padding: 1, groups: 1 }]
         }
         ResNetBlock::Bottleneck => {
-            vec![pointwise, Steps { stride, padding: 1, groups: shape.groups }, pointwise]
+            vec![POINTWISE, Steps { stride, padding: 1, groups: shape.groups }, POINTWISE]
         }
     };
     let last = steps.len();
     let mut branch = maps.to_string();
     for (index, steps) in (1..).zip(steps) {
         let names = [&*format!("{name}.conv{index}"), &*format!("{name}.bn{index}")];
-        branch = normed_convolution(graph, names, &branch, steps)?;
+        branch = inner_convolution(graph, names, &branch, steps)?;
         if index < last {
             branch = graph.node("Relu", &format!("{name}/relu{index}"), &[&branch], &[]);
         }
     }
     let shortcut = [&*format!("{name}.downsample.0"), &*format!("{name}.downsample.1")];
     let shortcut = if graph.weight(&format!("{}.weight", shortcut[0])).is_ok() {
-        normed_convolution(graph, shortcut, maps, Steps { stride, ..pointwise })?
+        inner_convolution(graph, shortcut, maps, Steps { stride, ..POINTWISE })?
     } else {
         maps.to_string()
     };
@@ -75,21 +73,18 @@ fn block(
     Ok(graph.node("Relu", &format!("{name}/out"), &[&sum], &[]))
 }
 
-/// `norm(conv(x))` is a convolution too: with `s = weight / sqrt(variance + epsilon)` its kernel is `s W`
-/// and its bias `bias - s mean`.
-fn normed_convolution(
-    graph: &mut Graph<'_>,
-    [name, norm]: [&str; 2],
-    maps: &str,
-    steps: Steps,
-) -> Result<String> {
-    let of_norm = |part: &str| graph.weight(&format!("{norm}.{part}"));
-    let (mean, variance) = (of_norm("running_mean")?, of_norm("running_var")?);
-    let scale = (of_norm("weight")? / (variance + BatchNorm::EPSILON)?.sqrt()?)?;
-    let shift: Tensor = (of_norm("bias")? - (mean * &scale)?)?;
-    let kernel = graph.weight(&format!("{name}.weight"))?;
-    let kernel = kernel.broadcast_mul(&scale.reshape((scale.elem_count(), 1, 1, 1))?)?;
-    let kernel = graph.floats(&format!("{name}.weight"), &kernel)?;
-    let shift = graph.floats(&format!("{name}.bias"), &shift)?;
-    Ok(convolution(graph, name, [maps, &kernel, &shift], steps))
+/// A convolution and its norm behind the stem.
+fn inner_convolution(graph: &mut Graph<'_>, names: [&str; 2], maps: &str, steps: Steps) -> Result<String> {
+    let convolution = normed_convolution(graph, names, steps)?;
+    match graph.precision() {
+        Precision::F32 | Precision::F16 => convolution.write(graph, maps),
+        Precision::Int8 => convolution.write_quantised(graph, maps),
+    }
+}
+
+/// `norm(conv(x))` is a convolution too.
+fn normed_convolution(graph: &Graph<'_>, [name, norm]: [&str; 2], steps: Steps) -> Result<Convolution> {
+    let norm = ScaleAndShift::named(graph, norm)?;
+    let weight = norm.scaled(graph.weight(&format!("{name}.weight"))?)?;
+    Ok(Convolution { name: name.into(), weight, bias: norm.shift, steps })
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
-use crate::encoder_file::RuntimeArguments;
+use crate::encoder_arguments::RuntimeArguments;
 use crate::output;
 
 /// Show what was found on this machine, and how to get what is missing

@@ -15,13 +15,14 @@ use lejepa_eval::{
 };
 use lejepa_train::{Model, TrainConfig};
 
-use crate::encoder_file::{self, Origin, RuntimeArguments};
+use crate::encoder_arguments::EncoderArguments;
+use crate::encoder_file::{self, Content, Origin};
 use crate::{output, progress};
 
 /// Score an exported encoder, with raw pixels and the same encoder untrained beside it
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// File of `lejepa export`
+    /// File of `lejepa export`, or an ONNX encoder of another project with --preprocess
     encoder: PathBuf,
 
     /// Name of a suite (quick, knn), or the path of a .toml file
@@ -37,7 +38,7 @@ pub(crate) struct Arguments {
     out: Option<PathBuf>,
 
     #[command(flatten)]
-    runtime: RuntimeArguments,
+    computing: EncoderArguments,
 }
 
 impl Arguments {
@@ -50,10 +51,10 @@ impl Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let suite = Suite::load(&arguments.suite)?;
-    let encoder = arguments.runtime.opener().open(&arguments.encoder)?;
+    let encoder = arguments.computing.opener()?.open(&arguments.encoder)?;
     let data = EvaluationData::open(&arguments.data, &suite)?;
     data.notes().for_each(|note| eprintln!("note: {note}"));
-    let untrained = untrained(encoder.card(), &arguments.runtime)?;
+    let untrained = untrained(encoder.card(), &arguments.computing)?;
 
     let mut candidates = vec![Candidate { name: "encoder", source: FeatureSource::Encoder(&encoder) }];
     match &untrained {
@@ -91,12 +92,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// The encoder as it was before its first step: its card holds all that decides it.
-fn untrained(card: Option<&EncoderCard>, runtime: &RuntimeArguments) -> Result<Option<Encoder>> {
+fn untrained(card: Option<&EncoderCard>, computing: &EncoderArguments) -> Result<Option<Encoder>> {
     let config = card.and_then(|card| serde_json::from_value::<TrainConfig>(card.config.clone()).ok());
     let Some(config) = config else { return Ok(None) };
     let model = Model::new(&config, &Device::Cpu)?;
-    let bytes = encoder_file::encode(&model, &Origin { config: &config, step: 0, data_fingerprint: "" })?;
-    Ok(Some(runtime.opener().open_bytes("the untrained encoder", &bytes)?))
+    let origin = Origin { config: &config, step: 0, data_fingerprint: "" };
+    let bytes = encoder_file::encode(&model, &origin, &Content::embedding())?;
+    Ok(Some(computing.opener()?.open_bytes("the untrained encoder", &bytes)?))
 }
 
 fn write(report: &Report, out: &Path) -> Result<()> {

@@ -2,11 +2,14 @@
 
 pub(crate) mod data;
 pub(crate) mod doctor;
+pub(crate) mod embed;
 pub(crate) mod eval;
 pub(crate) mod export;
 pub(crate) mod gauge;
 pub(crate) mod import;
+pub(crate) mod inspect;
 pub(crate) mod runs;
 pub(crate) mod select;
 pub(crate) mod sweep;
 pub(crate) mod train;
+pub(crate) mod verify;

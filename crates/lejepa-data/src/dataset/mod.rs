@@ -53,7 +53,7 @@ use image_array::ImageArray;
 use image_files::{ImageFile, ImageFiles};
 use joined::Joined;
 pub use matrix::{Matrix, MatrixValues, read_matrix};
-pub use source::{ReadOptions, SourceConfig, open, open_source};
+pub use source::{ReadOptions, SourceConfig, is_image_file, open, open_files, open_source, open_splits};
 pub use split::Split;
 pub use stored::Stored;
 pub use training_data::{DataConfig, MixtureConfig, TrainingData};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Format, Split};
+use super::{Format, ImageFile, ImageFiles, Split, folder};
 use crate::{Dataset, Error, Result};
 
 /// One dataset of a recipe.
@@ -82,6 +82,42 @@ pub fn open(path: &Path, split: Split) -> Result<Box<dyn Dataset>> {
 /// Opens a split of a dataset as a recipe describes it.
 pub fn open_source(source: &SourceConfig, split: Split) -> Result<Box<dyn Dataset>> {
     source.recognise()?.open(&source.path, split, &source.options)
+}
+
+/// What a function makes of every split that is there, one after the other.
+pub fn open_splits<T>(
+    source: &SourceConfig,
+    mut look: impl FnMut(Split, Box<dyn Dataset>) -> T,
+) -> Result<Vec<T>> {
+    let mut found = Vec::new();
+    let mut absent = None;
+    for split in Split::ALL {
+        match open_source(source, split) {
+            Ok(dataset) => found.push(look(split, dataset)),
+            Err(error @ (Error::NoSplit { .. } | Error::NoSplitFile { .. })) => {
+                absent = absent.or(Some(error))
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    match absent {
+        Some(absent) if found.is_empty() => Err(absent),
+        _ => Ok(found),
+    }
+}
+
+/// Image files that are named one by one, without labels.
+pub fn open_files(paths: &[PathBuf]) -> Result<Box<dyn Dataset>> {
+    if let Some(absent) = paths.iter().find(|path| !path.is_file()) {
+        return Err(Error::NotFound { path: absent.clone() });
+    }
+    let files = paths.iter().map(|path| ImageFile { path: path.clone(), label: None }).collect();
+    Ok(Box::new(ImageFiles::new(Path::new(""), Split::Unlabelled, files, Vec::new())?))
+}
+
+/// Whether a file's name says that it is an image.
+pub fn is_image_file(path: &Path) -> bool {
+    path.is_file() && folder::is_image(path)
 }
 
 #[cfg(test)]

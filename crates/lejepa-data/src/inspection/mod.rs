@@ -13,7 +13,9 @@ use rand::seq::SliceRandom;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::{BrokenImage, Dataset, Error, Format, Purpose, Result, SourceConfig, Split, Stored, generator};
+use crate::{
+    BrokenImage, Dataset, Format, Purpose, Result, SourceConfig, Split, Stored, generator, open_splits,
+};
 
 /// What a dataset holds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -106,30 +108,8 @@ impl Inspection {
     ) -> Result<Self> {
         let format = source.recognise()?;
         let splits =
-            for_each_split(source, |split, dataset| SplitInspection::of(dataset, split, decode, progress))?;
+            open_splits(source, |split, dataset| SplitInspection::of(&*dataset, split, decode, progress))?;
         Ok(Self { path: source.path.clone(), format, splits })
-    }
-}
-
-/// What a function makes of every split that is there.
-pub(crate) fn for_each_split<T>(
-    source: &SourceConfig,
-    look: impl Fn(Split, &dyn Dataset) -> T,
-) -> Result<Vec<T>> {
-    let mut found = Vec::new();
-    let mut absent = None;
-    for split in Split::ALL {
-        match crate::open_source(source, split) {
-            Ok(dataset) => found.push(look(split, dataset.as_ref())),
-            Err(error @ (Error::NoSplit { .. } | Error::NoSplitFile { .. })) => {
-                absent = absent.or(Some(error))
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    match absent {
-        Some(absent) if found.is_empty() => Err(absent),
-        _ => Ok(found),
     }
 }
 

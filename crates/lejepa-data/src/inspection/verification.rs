@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::for_each_split;
-use crate::{BrokenImage, Dataset, Format, Image, Progress, Result, SourceConfig, Split, Stored};
+use crate::{
+    BrokenImage, Dataset, Format, Image, Progress, Result, SourceConfig, Split, Stored, open_splits,
+};
 
 /// What came of decoding every image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -37,8 +38,7 @@ impl Verification {
     /// Decodes every image of every split.
     pub fn of(source: &SourceConfig, progress: &(dyn Fn(Progress) + Sync)) -> Result<Self> {
         let format = source.recognise()?;
-        let splits =
-            for_each_split(source, |split, dataset| SplitVerification::of(dataset, split, progress))?;
+        let splits = open_splits(source, |split, dataset| SplitVerification::of(&*dataset, split, progress))?;
         Ok(Self { path: source.path.clone(), format, splits })
     }
 

@@ -1,0 +1,194 @@
+//! `lejepa export`
+
+mod comparison;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, anyhow, bail};
+use candle_core::Device;
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use lejepa_data::{InputSize, Output, Precision, SelfTest, write_atomically};
+use lejepa_model::ImageSize;
+use lejepa_train::{Checkpoint, CheckpointFolder, Model};
+
+use self::comparison::{Comparison, SampleImages};
+use crate::encoder_arguments::{RuntimeArguments, size};
+use crate::encoder_file::{self, Content, Origin};
+use crate::output;
+
+/// Write the encoder of a run as one ONNX file that carries its preprocessing, or its weights for timm
+///
+/// The file holds a self-test and everything that is known of the training; a preprocessor_config.json
+/// for other tools is written beside it.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Run folder of `lejepa train` or `lejepa import`
+    run: PathBuf,
+
+    /// File to write; one that ends in .safetensors gets the bare weights, under timm's names
+    #[arg(long, value_name = "FILE", default_value = "encoder.onnx")]
+    out: PathBuf,
+
+    /// Image size, such as 224 or 224x448 (height first); several may be given, the first is the default
+    /// one [default: that of the training]
+    #[arg(long = "size", value_name = "SIZE", value_parser = size)]
+    sizes: Vec<InputSize>,
+
+    /// What the file computes; an output costs nothing until it is asked for [default: all that the
+    /// encoder has, without the projection]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = output_names())]
+    outputs: Vec<Output>,
+
+    /// f16 halves the file; int8 quarters it and is faster; what that costs is measured and shown
+    #[arg(long, value_name = "NAME", default_value = "f32", value_parser = precision_names())]
+    precision: Precision,
+
+    /// Licence of the weights, for the card
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    licence: String,
+
+    /// Take the checkpoint of lowest loss instead of the newest
+    #[arg(long)]
+    best: bool,
+
+    /// Take the averaged weights of a run with `averaging`
+    #[arg(long)]
+    averaged: bool,
+
+    #[command(flatten)]
+    runtime: RuntimeArguments,
+}
+
+/// Candle and ONNX Runtime may not differ by more; features are of order one.
+const TOLERANCE: f32 = 1e-4;
+/// Less than this is worth a warning.
+const GOOD_COSINE: f32 = 0.99;
+
+fn output_names() -> impl TypedValueParser<Value = Output> {
+    PossibleValuesParser::new(Output::ALL.map(Output::name))
+        .try_map(|typed| Output::named(&typed).ok_or("no such output"))
+}
+
+fn precision_names() -> impl TypedValueParser<Value = Precision> {
+    PossibleValuesParser::new(Precision::ALL.map(Precision::name)).try_map(|typed| {
+        Precision::ALL.into_iter().find(|precision| precision.name() == typed).ok_or("no such precision")
+    })
+}
+
+impl Arguments {
+    fn checkpoint(&self) -> Result<Checkpoint> {
+        match CheckpointFolder::of(&self.run).best()? {
+            Some(best) if self.best => Ok(Checkpoint::read(&best.path)?),
+            _ => Ok(Checkpoint::require(&self.run)?),
+        }
+    }
+
+    fn model(&self, checkpoint: &Checkpoint) -> Result<Model> {
+        let model = checkpoint.model(&Device::Cpu)?;
+        if !self.averaged {
+            return Ok(model);
+        }
+        let average = checkpoint.average(&model, &Device::Cpu)?;
+        let average = average.ok_or_else(|| anyhow!("the run has no `averaging`: {}", self.run.display()))?;
+        Ok(average.into_model())
+    }
+
+    /// What the file is to hold, in full precision.
+    fn content(&self, model: &Model) -> Result<Content> {
+        let shape = model.encoder().shape();
+        for &InputSize { height, width } in &self.sizes {
+            shape.check_image_size("--size", ImageSize { height, width })?;
+        }
+        let mut outputs = self.outputs.clone();
+        if outputs.is_empty() {
+            outputs = lejepa_onnx::available_outputs(&shape);
+        }
+        if !outputs.contains(&Output::Embedding) {
+            outputs.insert(0, Output::Embedding);
+        }
+        let (sizes, licence) = (self.sizes.clone(), self.licence.clone());
+        Ok(Content { sizes, outputs, precision: Precision::F32, licence })
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let checkpoint = arguments.checkpoint()?;
+    let model = arguments.model(&checkpoint)?;
+    if arguments.out.extension().is_some_and(|extension| extension == "safetensors") {
+        return write_weights(&model, &arguments.out);
+    }
+    let config = &checkpoint.config;
+    let origin = Origin { config, step: checkpoint.step, data_fingerprint: &checkpoint.data_fingerprint };
+    let mut content = arguments.content(&model)?;
+    let mut bytes = encoder_file::encode(&model, &origin, &content)?;
+    let images = SampleImages::of(config)?;
+    let comparison = Comparison::open(&arguments.runtime.opener(), &bytes)?;
+    let difference = comparison.with_candle(&model, &images)?;
+    if difference.is_nan() || difference > TOLERANCE {
+        bail!("ONNX Runtime and Candle differ by {difference:.1e} on {images}, more than: {TOLERANCE:.0e}");
+    }
+    eprintln!(
+        "{} after {} steps, {} dimensions, {:.1} MB; differs from Candle by {difference:.1e} on {images}",
+        config.encoder.arch,
+        checkpoint.step,
+        model.encoder().dim(),
+        megabytes(&bytes),
+    );
+
+    if arguments.precision != Precision::F32 {
+        content.precision = arguments.precision;
+        let coarse = encoder_file::encode(&model, &origin, &content)?;
+        let cost = comparison.with_precision(&arguments.runtime.opener(), &coarse, &images)?;
+        eprintln!(
+            "{}: {:.1} MB, cosine to f32 {:.5} (at least {:.5}) on {images}, {:.0} images/s (f32: {:.0})",
+            arguments.precision.name(),
+            megabytes(&coarse),
+            cost.mean_cosine,
+            cost.smallest_cosine,
+            cost.images_per_second,
+            cost.full_images_per_second,
+        );
+        if cost.mean_cosine < GOOD_COSINE {
+            eprintln!("warning: this encoder loses much in {}, think of f16", arguments.precision.name());
+        }
+        bytes = coarse;
+    }
+
+    let bytes = with_self_test(arguments, bytes, content.precision)?;
+    let preprocess =
+        arguments.runtime.opener().open_bytes("the exported encoder", &bytes)?.preprocess().to_hub();
+    let preprocess = serde_json::to_string_pretty(&preprocess)?;
+    write_atomically(&arguments.out, |file| file.write_all(&bytes))?;
+    let beside = arguments.out.with_file_name("preprocessor_config.json");
+    write_atomically(&beside, |file| writeln!(file, "{preprocess}"))?;
+    output::line(arguments.out.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn megabytes(bytes: &[u8]) -> f64 {
+    bytes.len() as f64 / 1e6
+}
+
+/// The file with a picture and what it makes of it, tried out once.
+fn with_self_test(arguments: &Arguments, bytes: Vec<u8>, precision: Precision) -> Result<Vec<u8>> {
+    let opener = arguments.runtime.opener();
+    let encoder = opener.open_bytes("the exported encoder", &bytes)?;
+    let picture = SelfTest::picture(encoder.preprocess().channels)?;
+    let embedding = encoder.embed(std::slice::from_ref(&picture))?.into_iter().collect();
+    let bytes = lejepa_onnx::with_self_test(bytes, &SelfTest::new(&picture, embedding, precision))?;
+    let result = opener.open_bytes("the exported encoder", &bytes)?.self_test()?;
+    if !result.passed() {
+        bail!("the encoder does not pass its own self-test: it differs by {:.1e}", result.drift);
+    }
+    Ok(bytes)
+}
+
+/// The weights alone; nothing is run.
+fn write_weights(model: &Model, path: &Path) -> Result<ExitCode> {
+    let bytes = lejepa_train::encode_weights(model.encoder_parameters())?;
+    write_atomically(path, |file| file.write_all(&bytes))?;
+    output::line(path.display());
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,94 @@
+//! How encoders are opened, as it is typed.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use lejepa_embed::{Encoder, EncoderBuilder, ForeignEncoder, InputSize, Preprocess, Provider};
+
+/// What every command that uses ONNX Runtime takes.
+#[derive(Debug, Args)]
+pub(crate) struct RuntimeArguments {
+    /// ONNX Runtime's shared library, instead of looking for it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) onnxruntime: Option<PathBuf>,
+}
+
+impl RuntimeArguments {
+    /// How the command opens encoders.
+    pub(crate) fn opener(&self) -> EncoderBuilder {
+        match &self.onnxruntime {
+            Some(library) => Encoder::builder().library(library),
+            None => Encoder::builder(),
+        }
+    }
+}
+
+/// What every command that computes features takes.
+#[derive(Debug, Args)]
+pub(crate) struct EncoderArguments {
+    /// Where to compute: cpu or cuda:N (with ONNX Runtime's build for CUDA)
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = provider)]
+    device: Provider,
+
+    /// Image size, one of those that the encoder was exported for [default: the first]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    size: Option<InputSize>,
+
+    /// Images of one inference
+    #[arg(long, value_name = "IMAGES")]
+    batch: Option<usize>,
+
+    /// For an encoder of another project: the preprocessor_config.json that says how images are prepared
+    #[arg(long, value_name = "FILE")]
+    preprocess: Option<PathBuf>,
+
+    /// Which output of such an encoder is the embedding, if it has several
+    #[arg(long, value_name = "NAME", requires = "preprocess")]
+    embedding: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) runtime: RuntimeArguments,
+}
+
+impl EncoderArguments {
+    /// How the command opens its encoder.
+    pub(crate) fn opener(&self) -> Result<EncoderBuilder> {
+        let mut opener = self.runtime.opener().provider(self.device);
+        if let Some(InputSize { height, width }) = self.size {
+            opener = opener.size(height, width);
+        }
+        if let Some(batch) = self.batch {
+            opener = opener.batch(batch);
+        }
+        if let Some(path) = &self.preprocess {
+            let description = ForeignEncoder { preprocess: hub_file(path)?, output: self.embedding.clone() };
+            opener = opener.foreign(description);
+        }
+        Ok(opener)
+    }
+}
+
+fn hub_file(path: &Path) -> Result<Preprocess> {
+    let unreadable = || format!("cannot read: {}", path.display());
+    let text = std::fs::read_to_string(path).with_context(unreadable)?;
+    let config = serde_json::from_str(&text).with_context(unreadable)?;
+    Preprocess::from_hub(&config).with_context(unreadable)
+}
+
+fn provider(typed: &str) -> Result<Provider, String> {
+    match typed.strip_prefix("cuda:") {
+        _ if typed == "cpu" => Ok(Provider::Cpu),
+        Some(number) => {
+            number.parse().map(|device| Provider::Cuda { device }).map_err(|error| error.to_string())
+        }
+        None => Err("expected cpu or cuda:N".into()),
+    }
+}
+
+/// `224` or `224x448`, height first.
+pub(crate) fn size(typed: &str) -> Result<InputSize, String> {
+    let side = |text: &str| text.parse().map_err(|_| "expected pixels, such as 224 or 224x448".to_string());
+    let (height, width) = typed.split_once('x').unwrap_or((typed, typed));
+    Ok(InputSize { height: side(height)?, width: side(width)? })
+}

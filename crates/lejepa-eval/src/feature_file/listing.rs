@@ -1,0 +1,20 @@
+//! A table beside features: which image every row belongs to.
+
+use std::path::Path;
+
+use super::streamed;
+use crate::{Error, Extracted, ImageList, Result};
+
+pub(super) fn write(path: &Path, features: &Extracted, images: &ImageList) -> Result<()> {
+    streamed(path, |file| {
+        let mut table = csv::Writer::from_writer(file);
+        table.write_record(["row", "id", "split", "label", "class"]).map_err(Error::Csv)?;
+        for (row, &index) in features.indices.iter().enumerate() {
+            let info = images.info(index);
+            let label = info.label.map(|label| label.to_string()).unwrap_or_default();
+            let (split, class) = (info.split.unwrap_or_default(), info.class.unwrap_or_default());
+            table.write_record([&*row.to_string(), &info.id, split, &label, class]).map_err(Error::Csv)?;
+        }
+        table.flush().map_err(Error::Write)
+    })
+}

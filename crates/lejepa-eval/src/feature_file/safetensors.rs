@@ -1,0 +1,29 @@
+//! The safetensors format: the length of a JSON header, the header, and the values one tensor after the
+//! other. The library wants all of them in memory; here they pass by.
+
+use std::io::Write;
+
+use serde_json::json;
+
+use super::write_rows;
+use crate::{Error, Extracted, ImageList, Result};
+
+pub(super) fn write(file: &mut dyn Write, features: &Extracted, images: &ImageList) -> Result<()> {
+    let rows = features.indices.len();
+    let (values, labels) = (4 * rows * features.dim, 8 * rows);
+    let header = json!({
+        "features": { "dtype": "F32", "shape": [rows, features.dim], "data_offsets": [0, values] },
+        "labels": { "dtype": "I64", "shape": [rows], "data_offsets": [values, values + labels] },
+    })
+    .to_string();
+    // Padded with spaces: values start at a multiple of eight bytes.
+    let length = header.len().next_multiple_of(8);
+    file.write_all(&(length as u64).to_le_bytes()).map_err(Error::Write)?;
+    file.write_all(format!("{header:<length$}").as_bytes()).map_err(Error::Write)?;
+    write_rows(file, features)?;
+    for &index in &features.indices {
+        let label = images.info(index).label.map_or(-1, |label| label as i64);
+        file.write_all(&label.to_le_bytes()).map_err(Error::Write)?;
+    }
+    Ok(())
+}

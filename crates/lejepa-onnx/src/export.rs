@@ -1,0 +1,171 @@
+//! The ONNX file around a graph: versions, producer and the encoder's card.
+
+use std::collections::BTreeMap;
+
+use lejepa_data::{CARD_KEY, EncoderCard, InputSize, Output, PIXELS_INPUT, SELF_TEST_KEY, SelfTest};
+use lejepa_model::{Encoder, EncoderShape, ImageSize, Parameters};
+use prost::Message;
+
+use crate::graph::{
+    BATCH,
+    Dimension::{Fixed, Named},
+    Graph,
+};
+use crate::proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto};
+use crate::{Error, Result, convnext, projector, resnet, vit};
+
+/// The oldest operator set with layer normalisation: read by runtimes since 2022.
+const OPSET: i64 = 17;
+/// The file format of that time.
+const IR_VERSION: i64 = 8;
+
+/// An encoder and what is to be written of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Export<'a> {
+    /// The encoder, in evaluation mode.
+    pub encoder: &'a Encoder,
+    /// Its parameters.
+    pub parameters: &'a Parameters,
+    /// Parameters of the projector behind it, for [`Output::Projection`].
+    pub projector: Option<&'a Parameters>,
+    /// What the file computes, in this order.
+    pub outputs: &'a [Output],
+    /// What the file says about itself; its sizes and its precision are those of the file.
+    pub card: &'a EncoderCard,
+}
+
+impl Export<'_> {
+    /// The bytes of an ONNX file.
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        self.check_outputs()?;
+        self.check_card()?;
+        let (shape, sizes) = (self.encoder.shape(), self.card.sizes.as_slice());
+        let mut weights: BTreeMap<_, _> =
+            self.parameters.tensors().map(|(name, tensor)| (name.to_string(), tensor)).collect();
+        for (name, tensor) in self.projector.iter().flat_map(|projector| projector.tensors()) {
+            weights.insert(format!("{}.{name}", projector::PREFIX), tensor);
+        }
+        let mut graph = Graph::new("encoder", self.card.precision, weights);
+        declare(&mut graph, &shape, sizes);
+        match &shape {
+            EncoderShape::Vit(shape) => vit::write(&mut graph, shape, sizes)?,
+            EncoderShape::ResNet(shape) => resnet::write(&mut graph, shape)?,
+            EncoderShape::ConvNext(shape) => convnext::write(&mut graph, shape)?,
+        }
+        if self.projector.is_some() {
+            projector::write(&mut graph)?;
+        }
+        let model = ModelProto {
+            ir_version: Some(IR_VERSION),
+            opset_import: vec![OperatorSetIdProto { domain: Some(String::new()), version: Some(OPSET) }],
+            producer_name: Some("lejepa".into()),
+            producer_version: Some(env!("CARGO_PKG_VERSION").into()),
+            graph: Some(graph.finish(self.outputs)),
+            metadata_props: vec![entry(CARD_KEY, serde_json::to_string(self.card)?)],
+            ..Default::default()
+        };
+        Ok(model.encode_to_vec())
+    }
+
+    fn check_outputs(&self) -> Result<()> {
+        let mut available = available_outputs(&self.encoder.shape());
+        if self.projector.is_some() {
+            available.push(Output::Projection);
+        }
+        if self.outputs.is_empty() {
+            return Err(Error::NoOutput);
+        }
+        for (index, &output) in self.outputs.iter().enumerate() {
+            if self.outputs[..index].contains(&output) {
+                return Err(Error::RepeatedOutput { output });
+            }
+            if !available.contains(&output) {
+                return Err(Error::Output { output, available });
+            }
+        }
+        Ok(())
+    }
+
+    /// A card that contradicts the graph would only be noticed by a reader.
+    fn check_card(&self) -> Result<()> {
+        let (shape, preprocess) = (self.encoder.shape(), &self.card.preprocess);
+        let refuse = |field, expected, got| Err(Error::Card { field, expected, got });
+        let Some(first) = self.card.sizes.first() else {
+            return refuse("sizes", "at least one size".into(), "none".into());
+        };
+        let expected = [
+            ("embedding_dim", shape.dim(), self.card.embedding_dim),
+            ("preprocess.channels", shape.channels(), preprocess.channels),
+            ("preprocess.crop_height", first.height, preprocess.crop_height),
+            ("preprocess.crop_width", first.width, preprocess.crop_width),
+        ];
+        for (field, expected, got) in expected {
+            if expected != got {
+                return refuse(field, expected.to_string(), got.to_string());
+            }
+        }
+        for (index, &InputSize { height, width }) in self.card.sizes.iter().enumerate() {
+            let size = ImageSize { height, width };
+            if self.card.sizes[..index].contains(&InputSize { height, width }) {
+                return refuse("sizes", "different sizes".into(), format!("{size} twice"));
+            }
+            shape.check_image_size("card.sizes", size)?;
+        }
+        Ok(())
+    }
+}
+
+/// What an encoder of these sizes can compute without a projector.
+pub fn available_outputs(shape: &EncoderShape) -> Vec<Output> {
+    let (has_class_token, has_two_classes) = match shape {
+        EncoderShape::Vit(vit) => (vit.class_token, shape.has_class_feature() && vit.depth >= 2),
+        EncoderShape::ResNet(_) | EncoderShape::ConvNext(_) => (false, false),
+    };
+    let mut outputs = vec![Output::Embedding];
+    if has_two_classes {
+        outputs.push(Output::ClsLast2);
+    }
+    outputs.push(Output::PatchTokens);
+    if has_class_token {
+        outputs.push(Output::ClsAttention);
+    }
+    outputs
+}
+
+/// The same file with a self-test in its metadata.
+pub fn with_self_test(mut bytes: Vec<u8>, test: &SelfTest) -> Result<Vec<u8>> {
+    let addition = ModelProto {
+        metadata_props: vec![entry(SELF_TEST_KEY, serde_json::to_string(test)?)],
+        ..Default::default()
+    };
+    // Messages one behind the other are read as one that has the fields of both.
+    bytes.extend(addition.encode_to_vec());
+    Ok(bytes)
+}
+
+fn entry(key: &str, value: String) -> StringStringEntryProto {
+    StringStringEntryProto { key: Some(key.into()), value: Some(value) }
+}
+
+/// Input and outputs with their shapes; sides have names where a file takes several sizes.
+fn declare(graph: &mut Graph<'_>, shape: &EncoderShape, sizes: &[InputSize]) {
+    let dim = Fixed(shape.dim());
+    let (height, width, rows, columns) = match *sizes {
+        [size] => {
+            let [rows, columns] = match shape {
+                EncoderShape::Vit(shape) => vit::grid(shape, size),
+                EncoderShape::ResNet(_) => resnet::grid(size),
+                EncoderShape::ConvNext(_) => convnext::grid(size),
+            };
+            (Fixed(size.height), Fixed(size.width), Fixed(rows), Fixed(columns))
+        }
+        _ => (Named("height"), Named("width"), Named("rows"), Named("columns")),
+    };
+    graph.input(PIXELS_INPUT, &[BATCH, Fixed(shape.channels()), height, width]);
+    graph.output(Output::Embedding, &[BATCH, dim]);
+    graph.output(Output::PatchTokens, &[BATCH, rows, columns, dim]);
+    if let EncoderShape::Vit(shape) = shape {
+        graph.output(Output::ClsLast2, &[BATCH, Fixed(2 * shape.dim)]);
+        graph.output(Output::ClsAttention, &[BATCH, Fixed(shape.heads), rows, columns]);
+    }
+}
