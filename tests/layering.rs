@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Each crate of the workspace with the crates of the workspace that it may use.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("lejepa-data", &[]),
     ("lejepa-loss", &[]),
     ("lejepa-model", &[]),
@@ -30,16 +30,18 @@ const ARROWS: [(&str, &[&str]); 9] = [
             "lejepa-train",
         ],
     ),
+    ("embedding-service", &["lejepa-embed"]),
 ];
 
 /// Libraries that must not be reached from a crate, directly or through others.
-const FORBIDDEN: [(&str, &[&str]); 6] = [
+const FORBIDDEN: [(&str, &[&str]); 7] = [
     ("lejepa-data", &["candle-core", "ort", "anyhow"]),
     ("lejepa-loss", &["ort", "image"]),
     ("lejepa-model", &["ort", "image"]),
     ("lejepa-embed", &["candle-core", "candle-nn", "hdf5-metno", "parquet", "clap"]),
     ("lejepa-probe", &["candle-core", "candle-nn", "ort", "hdf5-metno", "parquet", "clap"]),
     ("lejepa-eval", &["candle-core", "candle-nn", "clap"]),
+    ("embedding-service", &["candle-core", "candle-nn", "hdf5-metno", "parquet"]),
 ];
 
 fn cargo(arguments: &[&str]) -> String {

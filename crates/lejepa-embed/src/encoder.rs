@@ -5,10 +5,11 @@ use std::fmt;
 use std::path::Path;
 
 use lejepa_data::{EncoderCard, Image, Output, Preprocess, SelfTest};
-use ndarray::{Array2, Array4, ArrayD, Axis, Ix2, Ix4};
+use ndarray::{Array1, Array2, Array4, ArrayD, ArrayViewMutD, Axis, Ix2, Ix4};
 use rayon::prelude::*;
 
 use crate::builder::Normalised;
+use crate::queue::Reply;
 use crate::workers::{Statistics, Workers};
 use crate::{EncoderBuilder, Error, Result};
 
@@ -168,6 +169,35 @@ impl Encoder {
         })
     }
 
+    /// Embeds one image that was prepared already, without waiting: for services that have no thread to
+    /// spare for every request. `done` gets the embedding from the thread that computed it, which goes on
+    /// with the next images after that, so it should be short. It is dropped uncalled if the encoder stops.
+    ///
+    /// # Shapes
+    /// - `pixels`: `(channels, height, width)`
+    /// - what `done` gets: `(dim)`
+    pub fn embed_pixels_then(
+        &self,
+        pixels: Vec<f32>,
+        done: impl FnOnce(Result<Array1<f32>>) + Send + 'static,
+    ) {
+        let expected = self.preprocess.pixel_count();
+        if pixels.len() != expected {
+            return done(Err(Error::Pixels { images: 1, expected, got: pixels.len() }));
+        }
+        let normalised = self.normalised;
+        let reply = Reply(Box::new(move |answer| {
+            done(answer.map(|computed| {
+                let mut embedding = Array1::from(computed.values);
+                if normalised == Normalised::Yes {
+                    scale_to_one(embedding.view_mut().into_dyn());
+                }
+                embedding
+            }));
+        }));
+        self.workers.submit_then(Output::Embedding, 1, pixels, reply);
+    }
+
     /// The last feature of every place of the image.
     ///
     /// # Shapes
@@ -218,12 +248,7 @@ impl Encoder {
     ) -> Result<ArrayD<f32>> {
         let mut values = self.compute_unscaled(output, images, &prepare)?;
         if output.is_vector() && self.normalised == Normalised::Yes {
-            for mut row in values.axis_iter_mut(Axis(0)) {
-                let length = row.iter().map(|value| value * value).sum::<f32>().sqrt();
-                if length > 0. {
-                    row /= length;
-                }
-            }
+            values.axis_iter_mut(Axis(0)).for_each(scale_to_one);
         }
         Ok(values)
     }
@@ -272,6 +297,14 @@ impl Encoder {
         let found = format!("output {} has another shape than expected: {shape:?}", output.name());
         ArrayD::from_shape_vec(shape, values)
             .map_err(|_| Error::NotAnEncoder { name: self.name().into(), problem: found })
+    }
+}
+
+/// Zero stays what it is.
+fn scale_to_one(mut row: ArrayViewMutD<'_, f32>) {
+    let length = row.iter().map(|value| value * value).sum::<f32>().sqrt();
+    if length > 0. {
+        row /= length;
     }
 }
 

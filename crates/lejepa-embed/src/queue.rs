@@ -1,7 +1,8 @@
 //! Work that waits for a session, and how it is put together into batches.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::fmt;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,9 +17,12 @@ pub(crate) struct Job {
     pub(crate) images: usize,
     /// `(images, channels, height, width)`.
     pub(crate) pixels: Vec<f32>,
-    reply: SyncSender<Result<Computed>>,
+    reply: Reply,
     since: Instant,
 }
+
+/// Takes the answer of a job.
+pub(crate) struct Reply(pub(crate) Box<dyn FnOnce(Result<Computed>) + Send>);
 
 /// What came out for one job.
 #[derive(Debug)]
@@ -40,8 +44,13 @@ impl Ticket {
 
 impl Job {
     pub(crate) fn answer(self, answer: Result<Computed>) {
-        // Nobody is waiting any more if that fails.
-        let _ = self.reply.send(answer);
+        (self.reply.0)(answer);
+    }
+}
+
+impl fmt::Debug for Reply {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Reply").finish_non_exhaustive()
     }
 }
 
@@ -73,10 +82,17 @@ impl Queue {
     }
 
     pub(crate) fn submit(&self, output: Output, images: usize, pixels: Vec<f32>) -> Ticket {
-        let (reply, receiver) = sync_channel(1);
+        let (sender, receiver) = sync_channel(1);
+        // Nobody is waiting any more if sending fails.
+        let reply = Reply(Box::new(move |answer| drop(sender.send(answer))));
+        self.submit_then(output, images, pixels, reply);
+        Ticket(receiver)
+    }
+
+    /// The same for callers that do not wait.
+    pub(crate) fn submit_then(&self, output: Output, images: usize, pixels: Vec<f32>, reply: Reply) {
         self.state().jobs.push_back(Job { output, images, pixels, reply, since: Instant::now() });
         self.arrived.notify_one();
-        Ticket(receiver)
     }
 
     /// No more jobs; workers finish those that are there.

@@ -10,7 +10,7 @@ use ort::session::Session;
 use ort::value::TensorRef;
 
 use crate::model::{Model, SessionSettings};
-use crate::queue::{Batching, Computed, Job, Queue, Ticket};
+use crate::queue::{Batching, Computed, Job, Queue, Reply, Ticket};
 use crate::{Error, Result};
 
 /// What an encoder has done so far.
@@ -68,6 +68,10 @@ impl Workers {
         self.shared.queue.submit(output, images, pixels)
     }
 
+    pub(crate) fn submit_then(&self, output: Output, images: usize, pixels: Vec<f32>, reply: Reply) {
+        self.shared.queue.submit_then(output, images, pixels, reply);
+    }
+
     pub(crate) fn plan(&self) -> &Plan {
         &self.shared.plan
     }
@@ -86,8 +90,11 @@ impl Drop for Workers {
     fn drop(&mut self) {
         self.shared.queue.close();
         for thread in self.threads.drain(..) {
-            // A panic of a worker was its own end; callers got `Error::Stopped`.
-            let _ = thread.join();
+            // One that drops the encoder itself, in what it does with an answer, cannot wait for itself.
+            if thread.thread().id() != std::thread::current().id() {
+                // A panic of a worker was its own end; callers got `Error::Stopped`.
+                let _ = thread.join();
+            }
         }
     }
 }
