@@ -97,40 +97,6 @@ fn images_of_any_size_and_colour_are_embedded_with_the_files_own_preprocessing()
 }
 
 #[test]
-fn an_encoder_is_shared_between_threads() {
-    let (_encoder, bytes) = encode(32.into(), &card(32.into()));
-    let exported = open(&bytes).unwrap();
-    let image = Image::from_pixels(32, 32, 3, (0..3072).map(|value| value as u8).collect()).unwrap();
-    let expected = exported.embed(std::slice::from_ref(&image)).unwrap();
-    std::thread::scope(|scope| {
-        for _thread in 0..4 {
-            scope.spawn(|| assert_eq!(exported.embed(std::slice::from_ref(&image)).unwrap(), expected));
-        }
-    });
-}
-
-#[test]
-fn files_that_are_no_encoders_give_clear_errors() {
-    let (_encoder, bytes) = encode(32.into(), &card(32.into()));
-    for broken in [&bytes[..bytes.len() / 2], b"not an ONNX file", b""] {
-        let message = open(broken).unwrap_err().to_string();
-        assert!(message.contains("not a readable ONNX file: test.onnx"), "{message}");
-    }
-    let mut future = card(32.into());
-    future.format = 99;
-    let message = open(&encode(32.into(), &future).1).unwrap_err().to_string();
-    assert!(message.contains("card format 99 is not known"), "{message}");
-
-    let mut unusable = card(32.into());
-    unusable.preprocess.std = vec![0.; 3];
-    let message = open(&encode(32.into(), &unusable).1).unwrap_err().to_string();
-    assert!(message.contains("`std` must be one positive number per channel"), "{message}");
-
-    let message = Exported::open("nowhere.onnx").unwrap_err().to_string();
-    assert_eq!(message, "no such file: nowhere.onnx");
-}
-
-#[test]
 fn a_card_that_contradicts_the_encoder_is_not_written() {
     let mut parameters = Parameters::new(5, DType::F32, &Device::Cpu);
     let encoder = Encoder::new(&config(32.into()), parameters.root()).unwrap();

@@ -85,7 +85,7 @@ pub enum Precision {
     F32,
     /// Weights in 16 bits, arithmetic in f32: half the file.
     F16,
-    /// Weights of matrix products in 8 bits, and these products in integers.
+    /// Weights in 8 bits; matrix products in integers, convolutions in f32.
     Int8,
 }
 
