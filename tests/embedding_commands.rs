@@ -238,7 +238,11 @@ fn an_interrupted_extraction_goes_on_where_it_stopped() {
         of(&whole).run(&path.join("others"), &mut |_| ControlFlow::Continue(())).unwrap().unwrap();
     let rows = |extracted: &lejepa_eval::Extracted| {
         let mut all = Vec::new();
-        extracted.for_each_part(|_, rows| Ok(all.extend_from_slice(rows))).unwrap();
+        let collect = |_: &[usize], rows: &[f32]| {
+            all.extend_from_slice(rows);
+            Ok(())
+        };
+        extracted.for_each_part(collect).unwrap();
         all
     };
     assert_eq!(rows(&resumed), rows(&uninterrupted));

@@ -165,6 +165,7 @@ impl Preprocess {
     }
 
     /// The way back from normalised pixels to a picture.
+    #[cfg(feature = "datasets")]
     pub(crate) fn picture(&self, height: usize, width: usize, pixels: &[f32]) -> Result<Image> {
         let plane = height * width;
         let values = (0..plane * self.channels).map(|value| {

@@ -28,6 +28,7 @@ pub(crate) struct Part {
 impl Resizer {
     /// Cuts a rectangle out and resizes it, bilinear and antialiased; pixels outside the rectangle
     /// play no part. The result replaces what is in `target`.
+    #[cfg(feature = "datasets")]
     pub(crate) fn crop(
         &mut self,
         image: &Image,
