@@ -2,7 +2,7 @@
 # JPEG files to vectors (ViT-tiny/16 at 224 pixels, two threads), beside Pillow + timm and Pillow + Python's ONNX
 # Runtime: benches/embed.sh [PHOTOS] [SECONDS]
 #
-# PHOTOS is a folder of JPEG files; without one, photographs out of Python packages are used. All run in turn, three
+# PHOTOS is a folder of JPEG files; without one, photographs out of Python packages are used. All run in turn, five
 # times each, and the best of each counts. The peers live in a throw-away environment in .lejepa/bench (PyTorch is a
 # large download).
 set -euo pipefail
@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # shellcheck source=benches/peers.sh
 source benches/peers.sh
-seconds=${2:-10}
+seconds=${2:-4}
 photos=${1:-$bench/photos}
 if [ $# -eq 0 ]; then $python benches/make_photos.py $bench/photos; fi
 
@@ -28,7 +28,7 @@ $lejepa export $files/run --out $files/alone.onnx --outputs embedding
 $lejepa export $files/run --out $files/int8.onnx --precision int8
 
 two="taskset -c 0,1"
-for _ in 1 2 3; do
+for _ in 1 2 3 4 5; do
     $two $python benches/embed_peer.py rates "$photos" "$seconds" $files/weights.safetensors $files/alone.onnx \
         2>/dev/null >>$files/peer.jsonl
     $two "$ours" "$photos" "$seconds" $files/all.onnx $files/alone.onnx $files/int8.onnx >>$files/ours.jsonl

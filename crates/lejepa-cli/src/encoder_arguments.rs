@@ -54,7 +54,7 @@ pub(crate) struct EncoderArguments {
 impl EncoderArguments {
     /// How the command opens its encoder.
     pub(crate) fn opener(&self) -> Result<EncoderBuilder> {
-        let mut opener = self.runtime.opener().provider(self.device);
+        let mut opener = self.runtime.opener().provider(self.device).throughput();
         if let Some(InputSize { height, width }) = self.size {
             opener = opener.size(height, width);
         }

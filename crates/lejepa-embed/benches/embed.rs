@@ -30,7 +30,7 @@ fn main() {
     let paths: Vec<&PathBuf> = photos.iter().cycle().take(CALL).collect();
     let mut rates = serde_json::Map::new();
     for path in encoders {
-        let encoder = Encoder::open(path).unwrap();
+        let encoder = Encoder::builder().throughput().open(path).unwrap();
         encoder.embed_paths(&paths).unwrap();
         let (clock, mut images) = (Instant::now(), 0);
         while clock.elapsed() < seconds {
