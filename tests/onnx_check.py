@@ -12,8 +12,9 @@ import onnx
 import onnxruntime
 from PIL import Image
 
-# Both sides compute in f32. Rounding to 8 bits is another matter: there the file says what passes.
-TOLERANCE = 1e-4
+# Both sides compute in f32, but Pillow rounds single pixels of a resized picture to the next of 256 values. With int8
+# weights the file says what passes.
+TOLERANCE = 1e-3
 FILTERS = {"bicubic": Image.Resampling.BICUBIC, "bilinear": Image.Resampling.BILINEAR}
 
 

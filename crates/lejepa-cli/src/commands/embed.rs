@@ -91,7 +91,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     write_broken(&report, &features.broken)?;
     // All that is in there is in the file now.
     std::fs::remove_dir_all(&parts)?;
-    let speed = features.indices.len() as f64 / clock.elapsed().as_secs_f64();
+    // Those of an earlier, stopped run took no time now.
+    let speed = encoder.statistics().images as f64 / clock.elapsed().as_secs_f64();
     eprintln!(
         "{} images, {} dimensions in {} ({speed:.0} images/s)",
         features.indices.len(),
