@@ -10,8 +10,8 @@ if [ ! -x $bench/venv/bin/python ]; then
     mv $bench/venv.new $bench/venv
 fi
 # Added later: an environment from before lacks it.
-if ! $bench/venv/bin/python -c 'import timm, onnxruntime, safetensors' 2>/dev/null; then
-    echo 'bench: installing timm and ONNX Runtime' >&2
-    $bench/venv/bin/python -m pip install --quiet --disable-pip-version-check timm onnxruntime safetensors
+if ! $bench/venv/bin/python -c 'import timm, onnxruntime, safetensors, faiss' 2>/dev/null; then
+    echo 'bench: installing timm, ONNX Runtime and faiss' >&2
+    $bench/venv/bin/python -m pip install --quiet --disable-pip-version-check timm onnxruntime safetensors faiss-cpu
 fi
 python=$bench/venv/bin/python

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use lejepa_data::{Dataset, Purpose, Split, generator};
-use lejepa_probe::accuracy;
+use lejepa_probe::{accuracy, predicted};
+use ndarray::Array2;
 use rand::seq::SliceRandom;
 
 use crate::{
@@ -115,10 +116,10 @@ impl SplitData {
         Ok(Self { dataset, indices, labels })
     }
 
-    fn features(&self, source: FeatureSource<'_>, observe: &mut dyn FnMut(Event<'_>)) -> Result<Features> {
+    /// `(images, dim)`
+    fn features(&self, source: FeatureSource<'_>, observe: &mut dyn FnMut(Event<'_>)) -> Result<Array2<f32>> {
         let mut progress = |done| observe(Event::Extracted(done));
-        let values = extract(&*self.dataset, &self.indices, source, &mut progress)?;
-        Ok(Features::new(values, self.labels.clone())?)
+        extract(&*self.dataset, &self.indices, source, &mut progress)
     }
 }
 
@@ -139,7 +140,9 @@ impl Evaluation<'_> {
             observe(Event::Extracting { name: candidate.name, images });
             let clock = Instant::now();
             let train = data.train.features(candidate.source, observe)?;
+            let train = Features::labelled(train, data.train.labels.clone(), data.classes)?;
             let test = data.test.features(candidate.source, observe)?;
+            let test = Features::labelled(test, data.test.labels.clone(), data.classes)?;
             report.features.push(FeatureScores {
                 name: candidate.name.into(),
                 dim: candidate.source.dim(),
@@ -159,19 +162,18 @@ impl Evaluation<'_> {
     }
 
     fn score(&self, probe: &Probe, protocol: String, train: &Features, test: &Features) -> Result<Score> {
-        let classes = self.data.classes;
         let clock = Instant::now();
-        let (predicted, protocol) = match probe {
-            Probe::Knn(knn) => (knn.predict(train, &test.values, classes), protocol),
+        let (scores, protocol) = match probe {
+            Probe::Knn(knn) => (knn.scores(train, test.values())?, protocol),
             Probe::Ridge(ridge) => {
-                let (solution, lambda) = ridge.fit(train, classes, self.suite.seed)?;
-                (solution.predict(&test.values), format!("{protocol}:lambda{lambda}"))
+                let (solution, lambda) = ridge.fit(train, self.suite.seed)?;
+                (solution.scores(test.values())?, format!("{protocol}:lambda{}", lambda.value))
             }
         };
         Ok(Score {
             title: probe.title(),
             protocol,
-            accuracy: accuracy(&predicted, &test.labels),
+            accuracy: accuracy(&predicted(&scores), &self.data.test.labels),
             seconds: clock.elapsed().as_secs_f64(),
         })
     }

@@ -11,7 +11,7 @@ pub enum Error {
     Mismatch {
         /// Rows of features.
         features: usize,
-        /// Labels.
+        /// Labels or rows of values.
         labels: usize,
     },
     /// A feature is NaN or infinite.
@@ -20,10 +20,75 @@ pub enum Error {
         /// The image.
         index: usize,
     },
+    /// A value to be predicted is NaN or infinite.
+    #[error("the target of image {index} is not finite")]
+    TargetNotFinite {
+        /// The image.
+        index: usize,
+    },
+    /// Features, or values to be predicted, without a single column.
+    #[error("features and targets need at least one column")]
+    NoColumns,
+    /// A label outside the classes.
+    #[error("the label of image {index} is not below the number of classes, {classes}: {label}")]
+    Label {
+        /// The image.
+        index: usize,
+        /// How many classes there are.
+        classes: usize,
+        /// What was given.
+        label: usize,
+    },
+    /// Nothing to learn from.
+    #[error("a probe needs at least one training sample")]
+    NoSamples,
+    /// Features that do not compare.
+    #[error("the probe learnt from features of {expected} dimensions and is asked about: {got}")]
+    Dimensions {
+        /// Of the training features.
+        expected: usize,
+        /// Of the others.
+        got: usize,
+    },
+    /// A probe of classes was given values.
+    #[error("this probe predicts classes, not values: {probe}")]
+    ClassesOnly {
+        /// The probe.
+        probe: &'static str,
+    },
+    /// A setting that must be above zero.
+    #[error("`{setting}` must be a finite number above 0, got: {got}")]
+    NotPositive {
+        /// Its name.
+        setting: &'static str,
+        /// Its value.
+        got: f64,
+    },
+    /// A share that leaves nothing on one side.
+    #[error("`holdout` must lie between 0 and 1, got: {got}")]
+    Holdout {
+        /// Its value.
+        got: f64,
+    },
+    /// An empty list of candidates.
+    #[error("at least one value is needed to choose from: `{setting}`")]
+    NothingToChoose {
+        /// Its name.
+        setting: &'static str,
+    },
     /// The normal equations cannot be solved.
     #[error("the ridge probe cannot be solved with lambda {lambda}: use a larger one")]
     Singular {
         /// The penalty.
         lambda: f64,
+    },
+    /// The principal directions of the features cannot be computed.
+    #[error("the principal directions of the features cannot be computed: their scale is out of range")]
+    NoEigenvectors,
+    /// Training left the numbers behind.
+    #[error("the linear probe diverged: use a smaller learning rate than {rate}")]
+    Diverged {
+        /// The learning rate.
+        rate: f64,
     },
 }

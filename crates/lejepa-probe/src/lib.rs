@@ -1,29 +1,52 @@
-//! Scores frozen features: k-NN, ridge.
+//! Scores frozen features: k-NN, radius k-NN, kernel, ridge, logistic regression, LayerNorm and a linear
+//! layer.
 //!
-//! [`Knn`] and [`Ridge`] are fitted to labelled [`Features`] and asked about others; [`spearman`] says
-//! whether two scores put things in the same order.
+//! [`Features`] hold values and [`Targets`]: a class per image, or values. [`Knn`] and [`Logistic`] predict
+//! classes; [`Radius`], [`Kernel`], [`Ridge`] and [`Linear`] both. Settings are chosen on held-out training features
+//! alone ([`Choice`]). Every probe gives [`Scores`], from which [`predicted`], [`top`], [`Confusion`],
+//! [`r_squared`] and [`mean_squared_error`] tell how good it is; [`spearman`] says whether two scores put
+//! things in the same order.
 //!
 //! ```
-//! use lejepa_probe::{Features, Knn, accuracy};
+//! use lejepa_probe::{Features, Knn, accuracy, predicted};
 //! use ndarray::array;
 //!
-//! let train = Features::new(array![[1., 0.], [0.9, 0.1], [0., 1.]], vec![0, 0, 1])?;
-//! let test = Features::new(array![[0.1, 0.8], [2., 0.1]], vec![1, 0])?;
-//! let predicted = Knn { k: 1, temperature: 0.07 }.predict(&train, &test.values, 2);
-//! assert_eq!(accuracy(&predicted, &test.labels), 1.);
+//! let train = Features::labelled(array![[1., 0.], [0.9, 0.1], [0., 1.]], vec![0, 0, 1], 2)?;
+//! let scores = Knn { k: 1, temperature: 0.07 }.scores(&train, &array![[0.1, 0.8], [2., 0.1]])?;
+//! assert_eq!(accuracy(&predicted(&scores), &[1, 0]), 1.);
 //! # Ok::<(), lejepa_probe::Error>(())
 //! ```
 
-mod accuracy;
+mod adamw;
+mod centred;
+mod choice;
+mod distance;
 mod error;
 mod features;
+mod kernel;
 mod knn;
+mod layer;
+mod lbfgs;
+mod linear;
+mod logistic;
+mod metrics;
+mod nearest;
+mod radius;
 mod ridge;
 mod spearman;
+mod split;
+mod targets;
+mod tiles;
 
-pub use accuracy::accuracy;
+pub use choice::Choice;
 pub use error::{Error, Result};
 pub use features::Features;
+pub use kernel::{Kernel, KernelSolution};
 pub use knn::Knn;
+pub use linear::{Linear, LinearSolution};
+pub use logistic::{Logistic, LogisticProblem, LogisticSolution, dinov2_path};
+pub use metrics::{Confusion, Scores, accuracy, mean_squared_error, predicted, r_squared, top};
+pub use radius::{Radius, RadiusScores, RadiusSolution};
 pub use ridge::{Ridge, RidgeSolution};
 pub use spearman::spearman;
+pub use targets::Targets;

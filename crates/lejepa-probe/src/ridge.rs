@@ -1,4 +1,4 @@
-//! Ridge regression onto one-hot targets, in closed form (paper, equation OLS).
+//! Ridge regression onto values or one-hot classes, in closed form (paper, equation OLS).
 //!
 //! ```text
 //! weights = (X^T X + lambda I)^-1 X^T Y     with X and Y centred
@@ -6,16 +6,15 @@
 //! scores  = mean(Y) + (x - mean(X)) weights
 //! ```
 
-use faer::linalg::matmul::matmul;
 use faer::linalg::solvers::Solve;
-use faer::{Accum, Mat, Par, Side};
-use lejepa_data::{Purpose, generator};
-use ndarray::Array2;
-use rand::seq::SliceRandom;
+use faer::{Mat, Side};
+use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 
-use crate::knn::argmax;
-use crate::{Error, Features, Result, accuracy};
+use crate::centred::{centred, mean, product};
+use crate::choice::Candidates;
+use crate::features::same_dimensions;
+use crate::{Choice, Error, Features, Result, Scores};
 
 /// The probe's settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,7 +31,7 @@ pub struct Ridge {
 pub struct RidgeSolution {
     feature_mean: Vec<f64>,
     target_mean: Vec<f64>,
-    /// `(dim, classes)`
+    /// `(dim, outputs)`
     weights: Mat<f64>,
 }
 
@@ -43,49 +42,35 @@ impl Ridge {
     }
 
     /// Chooses the penalty on held-out training features, then fits all of them. Returns the choice too.
-    /// Labels are below `classes`.
-    pub fn fit(&self, train: &Features, classes: usize, seed: u64) -> Result<(RidgeSolution, f64)> {
-        let (fitted, held_out) = split(train, self.holdout, seed);
-        let equations = NormalEquations::new(&fitted, classes);
-        let mut best: Option<(f64, f64)> = None;
-        for &lambda in &self.lambdas {
-            let predicted = equations.solve(lambda)?.predict(&held_out.values);
-            let accuracy = accuracy(&predicted, &held_out.labels);
-            if best.is_none_or(|(highest, _)| accuracy > highest) {
-                best = Some((accuracy, lambda));
-            }
-        }
-        // Without a penalty to choose, the one in the middle of all scales.
-        let lambda = best.map_or(1., |(_, lambda)| lambda);
-        Ok((NormalEquations::new(train, classes).solve(lambda)?, lambda))
+    pub fn fit(&self, train: &Features, seed: u64) -> Result<(RidgeSolution, Choice)> {
+        let candidates =
+            Candidates { setting: "lambdas", values: &self.lambdas, holdout: self.holdout, seed };
+        let choice = candidates.choose(train, |fitted, held_out, lambdas| {
+            let equations = NormalEquations::new(fitted)?;
+            lambdas.iter().map(|&lambda| equations.solve(lambda)?.scores(held_out.values())).collect()
+        })?;
+        Ok((RidgeSolution::fit(train, choice.value)?, choice))
     }
 }
 
 impl RidgeSolution {
     /// Fits with a given penalty.
-    pub fn fit(train: &Features, classes: usize, lambda: f64) -> Result<Self> {
-        NormalEquations::new(train, classes).solve(lambda)
+    pub fn fit(train: &Features, lambda: f64) -> Result<Self> {
+        NormalEquations::new(train)?.solve(lambda)
     }
 
-    /// The score of every class.
+    /// The predicted values, or the score of every class.
     ///
     /// # Shapes
     /// - `queries`: `(queries, dim)`
-    /// - result: `(queries, classes)`
-    pub fn scores(&self, queries: &Array2<f32>) -> Array2<f64> {
-        let classes = self.target_mean.len();
-        let centred = Mat::from_fn(queries.nrows(), queries.ncols(), |row, column| {
-            f64::from(queries[(row, column)]) - self.feature_mean[column]
-        });
+    /// - result: `(queries, outputs)`
+    pub fn scores(&self, queries: &Array2<f32>) -> Result<Scores> {
+        same_dimensions(self.feature_mean.len(), queries)?;
+        let centred = centred(queries, &self.feature_mean);
         let products = product(centred.as_ref(), self.weights.as_ref());
-        Array2::from_shape_fn((queries.nrows(), classes), |(row, class)| {
-            self.target_mean[class] + products[(row, class)]
-        })
-    }
-
-    /// The class with the highest score for every query.
-    pub fn predict(&self, queries: &Array2<f32>) -> Vec<usize> {
-        self.scores(queries).outer_iter().map(|scores| argmax(scores.iter().copied())).collect()
+        Ok(Array2::from_shape_fn((queries.nrows(), self.target_mean.len()), |(row, output)| {
+            self.target_mean[output] + products[(row, output)]
+        }))
     }
 }
 
@@ -102,30 +87,21 @@ struct NormalEquations {
 }
 
 impl NormalEquations {
-    fn new(train: &Features, classes: usize) -> Self {
-        let (samples, dim) = train.values.dim();
-        let count = samples.max(1) as f64;
-        let mut feature_mean = vec![0.; dim];
-        let mut target_mean = vec![0.; classes];
-        for (row, &label) in train.values.outer_iter().zip(&train.labels) {
-            target_mean[label] += 1. / count;
-            for (mean, &value) in feature_mean.iter_mut().zip(row) {
-                *mean += f64::from(value) / count;
-            }
-        }
-        let features = Mat::from_fn(samples, dim, |row, column| {
-            f64::from(train.values[(row, column)]) - feature_mean[column]
-        });
-        let targets = Mat::from_fn(samples, classes, |row, class| {
-            f64::from(u8::from(train.labels[row] == class)) - target_mean[class]
-        });
-        let (gram, right_side, dual_features) = if samples < dim {
+    fn new(train: &Features) -> Result<Self> {
+        let targets = train.targets().one_hot();
+        let (samples, outputs) = targets.dim();
+        let target_mean = targets.mean_axis(Axis(0)).ok_or(Error::NoSamples)?.to_vec();
+        let feature_mean = mean(train.values());
+        let features = centred(train.values(), &feature_mean);
+        let targets =
+            Mat::from_fn(samples, outputs, |row, output| targets[(row, output)] - target_mean[output]);
+        let (gram, right_side, dual_features) = if samples < train.dim() {
             (product(features.as_ref(), features.transpose()), targets, Some(features))
         } else {
             let moments = product(features.transpose(), targets.as_ref());
             (product(features.transpose(), features.as_ref()), moments, None)
         };
-        Self { feature_mean, target_mean, gram, right_side, dual_features }
+        Ok(Self { feature_mean, target_mean, gram, right_side, dual_features })
     }
 
     fn solve(&self, lambda: f64) -> Result<RidgeSolution> {
@@ -146,29 +122,10 @@ impl NormalEquations {
     }
 }
 
-fn product(left: faer::MatRef<'_, f64>, right: faer::MatRef<'_, f64>) -> Mat<f64> {
-    let mut result = Mat::zeros(left.nrows(), right.ncols());
-    matmul(result.as_mut(), Accum::Replace, left, right, 1., Par::rayon(0));
-    result
-}
-
-/// Training features without and with the held-out share; both have at least one sample if there are two.
-fn split(train: &Features, holdout: f64, seed: u64) -> (Features, Features) {
-    let samples = train.labels.len();
-    let mut order: Vec<usize> = (0..samples).collect();
-    order.shuffle(&mut generator(seed, Purpose::Evaluation, 0, 1));
-    let held_out = ((samples as f64 * holdout).round() as usize).clamp(1, samples.max(2) - 1);
-    let part = |indices: &[usize]| Features {
-        values: train.values.select(ndarray::Axis(0), indices),
-        labels: indices.iter().map(|&index| train.labels[index]).collect(),
-    };
-    let (held_out, fitted) = order.split_at(held_out.min(samples));
-    (part(fitted), part(held_out))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Targets;
 
     /// Columns of zeros change no score, but let the smaller system be solved.
     #[test]
@@ -178,12 +135,28 @@ mod tests {
             Array2::from_shape_fn((6, dim), |(row, column)| if column < 4 { value(row, column) } else { 0. })
         };
         let scores = |dim: usize| {
-            let train = Features::new(features(dim), vec![0, 1, 2, 0, 1, 2]).unwrap();
-            RidgeSolution::fit(&train, 3, 0.5).unwrap().scores(&features(dim))
+            let train = Features::labelled(features(dim), vec![0, 1, 2, 0, 1, 2], 3).unwrap();
+            RidgeSolution::fit(&train, 0.5).unwrap().scores(&features(dim)).unwrap()
         };
         let (many_samples, many_dimensions) = (scores(4), scores(20));
         for (left, right) in many_samples.iter().zip(&many_dimensions) {
             assert!((left - right).abs() < 1e-9, "{left} {right}");
         }
+    }
+
+    #[test]
+    fn several_values_are_predicted_at_once() {
+        let values = Array2::from_shape_fn((50, 3), |(row, column)| ((row * (column + 3)) % 17) as f32);
+        let targets = Array2::from_shape_fn((50, 2), |(row, output)| {
+            let [a, b, c] = [0, 1, 2].map(|column| f64::from(values[(row, column)]));
+            if output == 0 { a - 2. * b + 7. } else { 0.5 * c - a }
+        });
+        let train = Features::new(values.clone(), Targets::Values(targets.clone())).unwrap();
+        let ridge = Ridge { lambdas: vec![1e-9, 1., 1e6], holdout: 0.2 };
+        let (solution, choice) = ridge.fit(&train, 0).unwrap();
+        assert_eq!(choice, Choice { value: 1e-9, held_out: 10 });
+        let worst =
+            (solution.scores(&values).unwrap() - targets).mapv(f64::abs).into_iter().fold(0., f64::max);
+        assert!(worst < 1e-6, "{worst:e}");
     }
 }

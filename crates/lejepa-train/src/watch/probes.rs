@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lejepa_probe::{Features, Knn, Ridge, accuracy};
+use lejepa_probe::{Features, Knn, Ridge, accuracy, predicted};
 use ndarray::{Array2, Axis};
 
 use crate::Result;
@@ -57,13 +57,15 @@ impl Probes {
     /// # Shapes
     /// - `features`: `(images, dim)`
     pub(super) fn score(&self, features: &Array2<f32>) -> Result<ProbeScores> {
-        let (bank, queries) = (self.bank.of(features)?, self.queries.of(features)?);
+        let bank = features.select(Axis(0), &self.bank.rows);
+        let bank = Features::labelled(bank, self.bank.labels.clone(), self.classes)?;
+        let queries = features.select(Axis(0), &self.queries.rows);
         let ridge = Ridge { lambdas: LAMBDAS.to_vec(), holdout: CHOSEN_ON };
-        let (solution, _lambda) = ridge.fit(&bank, self.classes, self.seed)?;
-        let neighbours = KNN.predict(&bank, &queries.values, self.classes);
+        let (solution, _lambda) = ridge.fit(&bank, self.seed)?;
+        let correct = |scores| accuracy(&predicted(&scores), &self.queries.labels);
         Ok(ProbeScores {
-            knn: accuracy(&neighbours, &queries.labels),
-            linear: accuracy(&solution.predict(&queries.values), &queries.labels),
+            knn: correct(KNN.scores(&bank, &queries)?),
+            linear: correct(solution.scores(&queries)?),
         })
     }
 }
@@ -72,10 +74,6 @@ impl Labelled {
     fn new(rows_and_labels: &[(usize, usize)]) -> Self {
         let (rows, labels) = rows_and_labels.iter().copied().unzip();
         Self { rows, labels }
-    }
-
-    fn of(&self, features: &Array2<f32>) -> Result<Features> {
-        Ok(Features::new(features.select(Axis(0), &self.rows), self.labels.clone())?)
     }
 }
 

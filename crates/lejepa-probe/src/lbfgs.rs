@@ -1,0 +1,157 @@
+//! Limited-memory BFGS with a diagonal preconditioner, for smooth convex functions.
+//!
+//! Each step goes along `-H g`, where `H` is the inverse Hessian as the last [`MEMORY`] steps show it, on
+//! top of a diagonal guess; a step is shortened until the function falls enough.
+
+use std::collections::VecDeque;
+
+/// Steps that are remembered.
+const MEMORY: usize = 10;
+/// The share of the promised fall that a step must bring (Armijo).
+const SUFFICIENT: f64 = 1e-4;
+/// How often a step is shortened before the search gives up: the minimum is as near as numbers allow.
+const SHORTENINGS: usize = 25;
+
+/// When to stop.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stop {
+    /// Steps at most.
+    pub(crate) steps: usize,
+    /// Largest entry of the gradient at which a point counts as the minimum.
+    pub(crate) gradient: f64,
+}
+
+/// One remembered step.
+struct Pair {
+    step: Vec<f64>,
+    change: Vec<f64>,
+    /// `1 / (step . change)`
+    curvature: f64,
+}
+
+/// Moves `point` to the minimum. `evaluate` writes the gradient and returns the value; `inverse` is a guess
+/// of the inverse Hessian's diagonal. Returns the number of evaluations.
+pub(crate) fn minimise(
+    point: &mut Vec<f64>,
+    inverse: &[f64],
+    stop: Stop,
+    mut evaluate: impl FnMut(&[f64], &mut [f64]) -> f64,
+) -> usize {
+    let mut gradient = vec![0.; point.len()];
+    let mut value = evaluate(point, &mut gradient);
+    let mut evaluations = 1;
+    let mut memory: VecDeque<Pair> = VecDeque::with_capacity(MEMORY);
+    let (mut next, mut next_gradient) = (point.clone(), gradient.clone());
+    for _ in 0..stop.steps {
+        if gradient.iter().all(|entry| entry.abs() <= stop.gradient) {
+            break;
+        }
+        let mut direction = direction(&gradient, inverse, &memory);
+        let mut slope = dot(&direction, &gradient);
+        if slope >= 0. {
+            // Rounding errors have spoilt the memory.
+            memory.clear();
+            direction = gradient.iter().zip(inverse).map(|(entry, scale)| -entry * scale).collect();
+            slope = dot(&direction, &gradient);
+        }
+        let mut length = 1.;
+        let mut found = false;
+        for _ in 0..SHORTENINGS {
+            for ((next, from), along) in next.iter_mut().zip(&*point).zip(&direction) {
+                *next = from + length * along;
+            }
+            let next_value = evaluate(&next, &mut next_gradient);
+            evaluations += 1;
+            if next_value <= value + SUFFICIENT * length * slope {
+                value = next_value;
+                found = true;
+                break;
+            }
+            // The minimum of the parabola through what is known, within reason.
+            let parabola = -slope * length * length / (2. * (next_value - value - slope * length));
+            length =
+                if parabola.is_finite() { parabola.clamp(0.1 * length, 0.5 * length) } else { 0.1 * length };
+        }
+        if !found {
+            break;
+        }
+        let step: Vec<f64> = next.iter().zip(&*point).map(|(next, from)| next - from).collect();
+        let change: Vec<f64> = next_gradient.iter().zip(&gradient).map(|(next, from)| next - from).collect();
+        let curvature = dot(&step, &change);
+        if curvature > 1e-14 * dot(&change, &change).sqrt() * dot(&step, &step).sqrt() {
+            if memory.len() == MEMORY {
+                memory.pop_front();
+            }
+            memory.push_back(Pair { step, change, curvature: 1. / curvature });
+        }
+        std::mem::swap(point, &mut next);
+        std::mem::swap(&mut gradient, &mut next_gradient);
+    }
+    evaluations
+}
+
+/// `-H g` by the two-loop recursion.
+fn direction(gradient: &[f64], inverse: &[f64], memory: &VecDeque<Pair>) -> Vec<f64> {
+    let mut direction: Vec<f64> = gradient.iter().map(|entry| -entry).collect();
+    let mut shares = Vec::with_capacity(memory.len());
+    for pair in memory.iter().rev() {
+        let share = pair.curvature * dot(&pair.step, &direction);
+        add(&mut direction, -share, &pair.change);
+        shares.push(share);
+    }
+    // How the guess of the diagonal compares with the last step.
+    let scale = memory.back().map_or(1., |pair| {
+        let guessed: f64 =
+            pair.change.iter().zip(inverse).map(|(change, scale)| change * change * scale).sum();
+        1. / (pair.curvature * guessed)
+    });
+    direction.iter_mut().zip(inverse).for_each(|(entry, inverse)| *entry *= scale * inverse);
+    for (pair, share) in memory.iter().zip(shares.into_iter().rev()) {
+        let correction = share - pair.curvature * dot(&pair.change, &direction);
+        add(&mut direction, correction, &pair.step);
+    }
+    direction
+}
+
+fn dot(left: &[f64], right: &[f64]) -> f64 {
+    left.iter().zip(right).map(|(left, right)| left * right).sum()
+}
+
+fn add(target: &mut [f64], factor: f64, values: &[f64]) {
+    target.iter_mut().zip(values).for_each(|(target, value)| *target += factor * value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_minimum_of_rosenbrocks_valley_is_found() {
+        let mut point = vec![-1.2, 1.];
+        let stop = Stop { steps: 200, gradient: 1e-9 };
+        minimise(&mut point, &[1.; 2], stop, |point, gradient| {
+            let (x, y) = (point[0], point[1]);
+            gradient[0] = -400. * x * (y - x * x) - 2. * (1. - x);
+            gradient[1] = 200. * (y - x * x);
+            100. * (y - x * x).powi(2) + (1. - x).powi(2)
+        });
+        assert!((point[0] - 1.).abs() < 1e-6 && (point[1] - 1.).abs() < 1e-6, "{point:?}");
+    }
+
+    #[test]
+    fn the_right_diagonal_solves_a_quadratic_at_once() {
+        let scales = [1e-4, 1., 1e4];
+        let mut point = vec![3., -2., 1.];
+        let stop = Stop { steps: 5, gradient: 1e-9 };
+        let evaluations = minimise(&mut point, &scales.map(|scale| 1. / scale), stop, |point, gradient| {
+            let terms = point.iter().zip(scales).zip(gradient);
+            terms
+                .map(|((x, scale), gradient)| {
+                    *gradient = scale * x;
+                    scale * x * x / 2.
+                })
+                .sum()
+        });
+        assert_eq!(evaluations, 2);
+    }
+}

@@ -1,0 +1,133 @@
+//! How good predictions are.
+
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+
+use crate::Targets;
+
+/// What a probe says about queries: `(queries, outputs)`, one column per class or predicted value.
+pub type Scores = Array2<f64>;
+
+/// The class with the highest score for every query; of equals the first.
+pub fn predicted(scores: &Scores) -> Vec<usize> {
+    let first_largest = |best: (usize, f64), next: (usize, &f64)| {
+        if *next.1 > best.1 { (next.0, *next.1) } else { best }
+    };
+    let largest = |row: ndarray::ArrayView1<'_, f64>| {
+        row.iter().enumerate().fold((0, f64::NEG_INFINITY), first_largest).0
+    };
+    scores.outer_iter().map(largest).collect()
+}
+
+/// The share of predictions that are the label; 0 if there are none.
+pub fn accuracy(predicted: &[usize], labels: &[usize]) -> f64 {
+    let correct = predicted.iter().zip(labels).filter(|(predicted, label)| predicted == label).count();
+    correct as f64 / labels.len().max(1) as f64
+}
+
+/// The share of queries whose label is among the `k` highest scores; of equals the first classes count.
+pub fn top(k: usize, scores: &Scores, labels: &[usize]) -> f64 {
+    let found = scores.outer_iter().zip(labels).filter(|(row, label)| {
+        let Some(own) = row.get(**label) else { return false };
+        let before = |(class, score): (usize, &f64)| score > own || (score == own && class < **label);
+        row.iter().enumerate().filter(|entry| before(*entry)).count() < k
+    });
+    found.count() as f64 / labels.len().max(1) as f64
+}
+
+/// How often each class was taken for which.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Confusion {
+    /// `counts[label][predicted]`
+    pub counts: Vec<Vec<usize>>,
+}
+
+impl Confusion {
+    /// Classes that are not below `classes` are left out.
+    pub fn new(predicted: &[usize], labels: &[usize], classes: usize) -> Self {
+        let mut counts = vec![vec![0; classes]; classes];
+        for (&predicted, &label) in predicted.iter().zip(labels) {
+            if let Some(count) = counts.get_mut(label).and_then(|row| row.get_mut(predicted)) {
+                *count += 1;
+            }
+        }
+        Self { counts }
+    }
+
+    /// The accuracy within every class; nothing for a class without queries.
+    pub fn class_accuracies(&self) -> Vec<Option<f64>> {
+        let accuracy = |(class, row): (usize, &Vec<usize>)| {
+            let total: usize = row.iter().sum();
+            (total > 0).then(|| row[class] as f64 / total as f64)
+        };
+        self.counts.iter().enumerate().map(accuracy).collect()
+    }
+}
+
+/// The mean over queries and outputs of the squared difference.
+///
+/// # Shapes
+/// - both `(queries, outputs)`
+pub fn mean_squared_error(scores: &Scores, values: &Array2<f64>) -> f64 {
+    let sum: f64 = scores.iter().zip(values).map(|(score, value)| (score - value).powi(2)).sum();
+    sum / values.len().max(1) as f64
+}
+
+/// `1 - squared error / squared distance from the mean` of every output: 1 is perfect, 0 no better than the
+/// mean. A constant output counts 1 if it is met exactly and 0 otherwise.
+///
+/// # Shapes
+/// - both `(queries, outputs)`
+pub fn r_squared(scores: &Scores, values: &Array2<f64>) -> Vec<f64> {
+    let of = |(scores, values): (ndarray::ArrayView1<'_, f64>, ndarray::ArrayView1<'_, f64>)| {
+        let mean = values.sum() / values.len().max(1) as f64;
+        let total: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let error: f64 = scores.iter().zip(values).map(|(score, value)| (score - value).powi(2)).sum();
+        match total > 0. {
+            true => 1. - error / total,
+            false => f64::from(u8::from(error == 0.)),
+        }
+    };
+    scores.columns().into_iter().zip(values.columns()).map(of).collect()
+}
+
+/// By what a setting is chosen: the accuracy, or the negative squared error.
+pub(crate) fn merit(scores: &Scores, targets: &Targets) -> f64 {
+    match targets {
+        Targets::Classes { labels, .. } => accuracy(&predicted(scores), labels),
+        Targets::Values(values) => -mean_squared_error(scores, values),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::array;
+
+    use super::*;
+
+    #[test]
+    fn a_label_counts_if_it_is_among_the_highest() {
+        let scores = array![[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.4, 0.4, 0.2]];
+        assert_eq!(predicted(&scores), [0, 2, 0]);
+        assert_eq!(top(1, &scores, &[0, 1, 1]), 1. / 3.);
+        assert_eq!(top(2, &scores, &[0, 1, 1]), 1.);
+        assert_eq!(top(5, &scores, &[2, 0, 2]), 1.);
+        assert_eq!(top(1, &scores, &[7, 7, 7]), 0.);
+    }
+
+    #[test]
+    fn a_class_without_queries_has_no_accuracy() {
+        let confusion = Confusion::new(&[0, 1, 1, 2], &[0, 0, 1, 1], 3);
+        assert_eq!(confusion.counts, [[1, 1, 0], [0, 1, 1], [0, 0, 0]]);
+        assert_eq!(confusion.class_accuracies(), [Some(0.5), Some(0.5), None]);
+    }
+
+    #[test]
+    fn the_mean_explains_nothing() {
+        let values = array![[1., 5.], [3., 5.]];
+        assert_eq!(r_squared(&values, &values), [1., 1.]);
+        assert_eq!(r_squared(&array![[2., 5.], [2., 4.]], &values), [0., 0.]);
+        assert_eq!(mean_squared_error(&array![[2., 5.], [2., 4.]], &values), 0.75);
+    }
+}

@@ -1,0 +1,84 @@
+//! The largest of many products, as they come.
+
+use crate::tiles::{Real, Visitor};
+
+/// Products that are looked at together: nearly always none of them is large enough.
+pub(crate) const LANES: usize = 16;
+
+/// Finds the rows with the largest products; of equals the first.
+pub(crate) struct Nearest {
+    /// How many; at least 1.
+    pub(crate) count: usize,
+}
+
+/// Rows with large products, among them the largest.
+pub(crate) struct Found<T> {
+    count: usize,
+    /// What a product must exceed.
+    threshold: T,
+    rows: Vec<(usize, T)>,
+}
+
+impl<T: Real> Visitor<T> for Nearest {
+    type State = Found<T>;
+
+    fn start(&self, _query: usize) -> Found<T> {
+        Found { count: self.count, threshold: T::LOWEST, rows: Vec::new() }
+    }
+
+    fn visit(&self, found: &mut Found<T>, first: usize, products: &[T]) {
+        let larger = |largest: T, next: &T| if *next > largest { *next } else { largest };
+        for (lanes, first) in products.chunks(LANES).zip((first..).step_by(LANES)) {
+            if lanes.iter().fold(T::LOWEST, larger) > found.threshold {
+                for (row, &product) in (first..).zip(lanes) {
+                    if product > found.threshold {
+                        found.rows.push((row, product));
+                    }
+                }
+                if found.rows.len() >= 2 * found.count + LANES {
+                    found.prune();
+                }
+            }
+        }
+    }
+}
+
+impl<T: Real> Found<T> {
+    /// Forgets all but the largest. What comes later must exceed the least of them: of equals the first stay.
+    fn prune(&mut self) {
+        if self.rows.len() >= self.count {
+            self.rows.select_nth_unstable_by(self.count - 1, before);
+            self.rows.truncate(self.count);
+            self.threshold = self.rows[self.count - 1].1;
+        }
+    }
+
+    /// The rows with the largest products, the largest first.
+    pub(crate) fn rows(mut self) -> Vec<(usize, T)> {
+        self.prune();
+        self.rows.sort_unstable_by(before);
+        self.rows
+    }
+}
+
+fn before<T: Real>(left: &(usize, T), right: &(usize, T)) -> std::cmp::Ordering {
+    right.1.into().total_cmp(&left.1.into()).then(left.0.cmp(&right.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_are_found_and_of_equals_the_first() {
+        let products: Vec<f32> = (0..1000).map(|row| ((row * 37) % 100) as f32).collect();
+        let nearest = Nearest { count: 15 };
+        let mut found: Found<f32> = nearest.start(0);
+        for (first, tile) in products.chunks(300).enumerate().map(|(index, tile)| (index * 300, tile)) {
+            nearest.visit(&mut found, first, tile);
+        }
+        let mut expected: Vec<(usize, f32)> = products.into_iter().enumerate().collect();
+        expected.sort_by(before);
+        assert_eq!(found.rows(), expected[..15]);
+    }
+}
