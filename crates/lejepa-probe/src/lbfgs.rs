@@ -179,12 +179,13 @@ mod tests {
             stop,
             |point, gradient| {
                 let terms = point.iter().zip(scales).zip(gradient);
-                terms
+                // Its minimum is 1: decrements are relative to the value.
+                1. + terms
                     .map(|((x, scale), gradient)| {
                         *gradient = scale * x;
                         scale * x * x / 2.
                     })
-                    .sum()
+                    .sum::<f64>()
             },
         );
         assert_eq!(evaluations, 2);
