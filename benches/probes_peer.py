@@ -29,14 +29,14 @@ def make(samples, queries, path):
 
     def draw(count):
         labels = random.integers(0, CLASSES, count)
-        clouds = centres[labels] * 0.6 + random.normal(size=(count, DIM)) * scales
+        clouds = centres[labels] * 0.3 + random.normal(size=(count, DIM)) * scales
         return (clouds @ rotation + 0.3).astype(np.float32), labels.astype(np.int64)
 
     (train, train_labels), (test, test_labels) = draw(samples), draw(queries)
     # A radius that most queries share with some hundreds of samples.
     distances = np.sqrt(((test[:64, None] - train[None, :4096]) ** 2).sum(-1))
     names = ("train", "train_labels", "test", "test_labels", "distance")
-    distance = np.array([np.quantile(distances, 0.01)])
+    distance = np.array([np.quantile(distances, 0.01)], dtype=np.float64)
     save_file(dict(zip(names, (train, train_labels, test, test_labels, distance))), path)
 
 

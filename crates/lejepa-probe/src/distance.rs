@@ -60,8 +60,11 @@ impl<'a> Distances<'a> {
         let squares = pairs
             .map(|(to, row)| {
                 let centred = row.iter().zip(&self.mean).map(|(value, mean)| f64::from(*value) - mean);
-                to.iter_mut().zip(centred).for_each(|(to, value)| *to = T::rounded(value));
-                let square = to[..dim - 1].iter().map(|&value| value.into().powi(2)).sum();
+                let mut square = 0.;
+                for (to, value) in to.iter_mut().zip(centred) {
+                    *to = T::rounded(value);
+                    square += value * value;
+                }
                 to[dim - 1] = T::rounded(last(square));
                 square
             })

@@ -41,7 +41,7 @@ impl Knn {
         let nearest = Nearest { count: self.k.min(labels.len()) };
         let found = visit_products(&unit_rows(queries), &unit_rows(train.values()), &nearest);
         let mut scores = Array2::zeros((queries.nrows(), train.targets().outputs()));
-        for (mut shares, found) in scores.outer_iter_mut().zip(found) {
+        for (mut shares, mut found) in scores.outer_iter_mut().zip(found) {
             let neighbours = found.rows();
             // Votes relative to the nearest neighbour's: shares are the same, and no temperature is too low.
             let most = neighbours.first().map_or(0., |&(_, similarity)| similarity);

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 /// Steps that are remembered.
-const MEMORY: usize = 10;
+const MEMORY: usize = 40;
 /// The share of the promised fall that a step must bring (Armijo).
 const SUFFICIENT: f64 = 1e-4;
 /// How often a step is shortened before the search gives up: the minimum is as near as numbers allow.
@@ -17,8 +17,9 @@ const SHORTENINGS: usize = 25;
 pub(crate) struct Stop {
     /// Steps at most.
     pub(crate) steps: usize,
-    /// Largest entry of the gradient at which a point counts as the minimum.
-    pub(crate) gradient: f64,
+    /// Newton's decrement `g H g` relative to the value at which a point counts as the minimum: the value is
+    /// about half as much above it.
+    pub(crate) decrement: f64,
 }
 
 /// One remembered step.
@@ -29,65 +30,94 @@ struct Pair {
     curvature: f64,
 }
 
-/// Moves `point` to the minimum. `evaluate` writes the gradient and returns the value; `inverse` is a guess
-/// of the inverse Hessian's diagonal. Returns the number of evaluations.
-pub(crate) fn minimise(
-    point: &mut Vec<f64>,
-    inverse: &[f64],
-    stop: Stop,
-    mut evaluate: impl FnMut(&[f64], &mut [f64]) -> f64,
-) -> usize {
-    let mut gradient = vec![0.; point.len()];
-    let mut value = evaluate(point, &mut gradient);
-    let mut evaluations = 1;
-    let mut memory: VecDeque<Pair> = VecDeque::with_capacity(MEMORY);
-    let (mut next, mut next_gradient) = (point.clone(), gradient.clone());
-    for _ in 0..stop.steps {
-        if gradient.iter().all(|entry| entry.abs() <= stop.gradient) {
-            break;
-        }
-        let mut direction = direction(&gradient, inverse, &memory);
-        let mut slope = dot(&direction, &gradient);
-        if slope >= 0. {
-            // Rounding errors have spoilt the memory.
-            memory.clear();
-            direction = gradient.iter().zip(inverse).map(|(entry, scale)| -entry * scale).collect();
-            slope = dot(&direction, &gradient);
-        }
-        let mut length = 1.;
-        let mut found = false;
-        for _ in 0..SHORTENINGS {
-            for ((next, from), along) in next.iter_mut().zip(&*point).zip(&direction) {
-                *next = from + length * along;
+/// What is known of a function's curvature.
+#[derive(Default)]
+pub(crate) struct Lbfgs {
+    memory: VecDeque<Pair>,
+}
+
+impl Lbfgs {
+    /// The function has got `sum curvatures x^2 / 2` more: what is remembered stays true.
+    pub(crate) fn add_quadratic(&mut self, curvatures: &[f64]) {
+        self.memory.retain_mut(|pair| {
+            let terms = pair.change.iter_mut().zip(&pair.step).zip(curvatures);
+            terms.for_each(|((change, step), curvature)| *change += curvature * step);
+            let curvature = dot(&pair.step, &pair.change);
+            pair.curvature = 1. / curvature;
+            curvature > least_curvature(&pair.step, &pair.change)
+        });
+    }
+
+    /// Moves `point` to the minimum. `evaluate` writes the gradient and returns the value; `inverse` is a
+    /// guess of the inverse Hessian's diagonal. Returns the number of evaluations.
+    pub(crate) fn minimise(
+        &mut self,
+        point: &mut Vec<f64>,
+        inverse: &[f64],
+        stop: Stop,
+        mut evaluate: impl FnMut(&[f64], &mut [f64]) -> f64,
+    ) -> usize {
+        let memory = &mut self.memory;
+        let mut gradient = vec![0.; point.len()];
+        let mut value = evaluate(point, &mut gradient);
+        let mut evaluations = 1;
+        let (mut next, mut next_gradient) = (point.clone(), gradient.clone());
+        for _ in 0..stop.steps {
+            let mut direction = direction(&gradient, inverse, memory);
+            let mut slope = dot(&direction, &gradient);
+            if slope >= 0. {
+                // Rounding errors have spoilt the memory.
+                memory.clear();
+                direction = gradient.iter().zip(inverse).map(|(entry, scale)| -entry * scale).collect();
+                slope = dot(&direction, &gradient);
             }
-            let next_value = evaluate(&next, &mut next_gradient);
-            evaluations += 1;
-            if next_value <= value + SUFFICIENT * length * slope {
-                value = next_value;
-                found = true;
+            if -slope <= stop.decrement * value.abs() {
                 break;
             }
-            // The minimum of the parabola through what is known, within reason.
-            let parabola = -slope * length * length / (2. * (next_value - value - slope * length));
-            length =
-                if parabola.is_finite() { parabola.clamp(0.1 * length, 0.5 * length) } else { 0.1 * length };
-        }
-        if !found {
-            break;
-        }
-        let step: Vec<f64> = next.iter().zip(&*point).map(|(next, from)| next - from).collect();
-        let change: Vec<f64> = next_gradient.iter().zip(&gradient).map(|(next, from)| next - from).collect();
-        let curvature = dot(&step, &change);
-        if curvature > 1e-14 * dot(&change, &change).sqrt() * dot(&step, &step).sqrt() {
-            if memory.len() == MEMORY {
-                memory.pop_front();
+            let mut length = 1.;
+            let mut found = false;
+            for _ in 0..SHORTENINGS {
+                for ((next, from), along) in next.iter_mut().zip(&*point).zip(&direction) {
+                    *next = from + length * along;
+                }
+                let next_value = evaluate(&next, &mut next_gradient);
+                evaluations += 1;
+                if next_value <= value + SUFFICIENT * length * slope {
+                    value = next_value;
+                    found = true;
+                    break;
+                }
+                // The minimum of the parabola through what is known, within reason.
+                let parabola = -slope * length * length / (2. * (next_value - value - slope * length));
+                length = if parabola.is_finite() {
+                    parabola.clamp(0.1 * length, 0.5 * length)
+                } else {
+                    0.1 * length
+                };
             }
-            memory.push_back(Pair { step, change, curvature: 1. / curvature });
+            if !found {
+                break;
+            }
+            let step: Vec<f64> = next.iter().zip(&*point).map(|(next, from)| next - from).collect();
+            let change: Vec<f64> =
+                next_gradient.iter().zip(&gradient).map(|(next, from)| next - from).collect();
+            let curvature = dot(&step, &change);
+            if curvature > least_curvature(&step, &change) {
+                if memory.len() == MEMORY {
+                    memory.pop_front();
+                }
+                memory.push_back(Pair { step, change, curvature: 1. / curvature });
+            }
+            std::mem::swap(point, &mut next);
+            std::mem::swap(&mut gradient, &mut next_gradient);
         }
-        std::mem::swap(point, &mut next);
-        std::mem::swap(&mut gradient, &mut next_gradient);
+        evaluations
     }
-    evaluations
+}
+
+/// Below it rounding decides.
+fn least_curvature(step: &[f64], change: &[f64]) -> f64 {
+    1e-14 * dot(change, change).sqrt() * dot(step, step).sqrt()
 }
 
 /// `-H g` by the two-loop recursion.
@@ -128,8 +158,8 @@ mod tests {
     #[test]
     fn the_minimum_of_rosenbrocks_valley_is_found() {
         let mut point = vec![-1.2, 1.];
-        let stop = Stop { steps: 200, gradient: 1e-9 };
-        minimise(&mut point, &[1.; 2], stop, |point, gradient| {
+        let stop = Stop { steps: 200, decrement: 1e-12 };
+        Lbfgs::default().minimise(&mut point, &[1.; 2], stop, |point, gradient| {
             let (x, y) = (point[0], point[1]);
             gradient[0] = -400. * x * (y - x * x) - 2. * (1. - x);
             gradient[1] = 200. * (y - x * x);
@@ -142,16 +172,22 @@ mod tests {
     fn the_right_diagonal_solves_a_quadratic_at_once() {
         let scales = [1e-4, 1., 1e4];
         let mut point = vec![3., -2., 1.];
-        let stop = Stop { steps: 5, gradient: 1e-9 };
-        let evaluations = minimise(&mut point, &scales.map(|scale| 1. / scale), stop, |point, gradient| {
-            let terms = point.iter().zip(scales).zip(gradient);
-            terms
-                .map(|((x, scale), gradient)| {
-                    *gradient = scale * x;
-                    scale * x * x / 2.
-                })
-                .sum()
-        });
+        let stop = Stop { steps: 5, decrement: 1e-12 };
+        let evaluations = Lbfgs::default().minimise(
+            &mut point,
+            &scales.map(|scale| 1. / scale),
+            stop,
+            |point, gradient| {
+                let terms = point.iter().zip(scales).zip(gradient);
+                // Its minimum is 1: decrements are relative to the value.
+                1. + terms
+                    .map(|((x, scale), gradient)| {
+                        *gradient = scale * x;
+                        scale * x * x / 2.
+                    })
+                    .sum::<f64>()
+            },
+        );
         assert_eq!(evaluations, 2);
     }
 }

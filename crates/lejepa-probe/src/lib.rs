@@ -22,6 +22,7 @@ mod centred;
 mod choice;
 mod distance;
 mod error;
+mod exponential;
 mod features;
 mod kernel;
 mod knn;

@@ -5,9 +5,9 @@
 //! ```
 //!
 //! Features are centred and turned into the directions of their principal components. That changes neither
-//! the penalty nor any probability, but makes the Hessian nearly diagonal: along a component of variance `v`
-//! its bound is `n v / 2 + 1 / C`, which starts L-BFGS for every `C`, however badly scaled the features are.
-//! A path of values of `C` is fitted from small to large, each from the solution before it.
+//! the penalty nor any probability, but makes the Hessian nearly diagonal, so that L-BFGS on top of its
+//! diagonal needs few steps, however badly scaled the features are. A path of values of `C` is fitted in
+//! order: each starts where the last two solutions point to, and with the curvature that was learnt there.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::centred::{centred, mean, product};
 use crate::choice::Candidates;
 use crate::features::same_dimensions;
-use crate::lbfgs::{Stop, minimise};
+use crate::lbfgs::{Lbfgs, Stop};
 use crate::{Choice, Error, Features, Result, Scores};
 
 /// The probe's settings.
@@ -46,8 +46,8 @@ fn default_steps() -> usize {
     1000
 }
 
-/// The largest entry of the gradient per sample at which a fit ends.
-const TOLERANCE: f64 = 1e-7;
+/// Newton's decrement at which a fit ends, relative to the value: probabilities are then off by some 1e-5.
+const TOLERANCE: f64 = 1e-10;
 /// Rows that are worked on at once: they and their products stay in a core's cache.
 const BLOCK: usize = 128;
 
@@ -74,14 +74,16 @@ pub struct LogisticProblem {
     mean: Vec<f64>,
     /// `(dim, dim)`: principal directions as columns.
     rotation: Mat<f64>,
-    /// Sum of squares along every direction.
-    energies: Vec<f64>,
-    /// The last solution: `(dim + 1, classes)`, row by row.
+    /// The last solution: `(dim + 1, known classes)`, row by row.
     point: Vec<f64>,
+    /// Its `C`, the solution before it and that one's.
+    last: Option<f64>,
+    before: Option<(f64, Vec<f64>)>,
+    lbfgs: Lbfgs,
 }
 
 impl Logistic {
-    /// `logistic:holdout0.1:cls`, with the kind of features.
+    /// `logistic:holdout0.1:cls`, with the kind of features
     pub fn protocol(&self, features: &str) -> String {
         format!("logistic:holdout{}:{features}", self.holdout)
     }
@@ -110,7 +112,6 @@ impl LogisticProblem {
         let gram = product(centred.transpose(), centred.as_ref());
         let eigen = gram.self_adjoint_eigen(Side::Lower).map_err(|_| Error::NoEigenvectors)?;
         let rotation = eigen.U().to_owned();
-        let energies = eigen.S().column_vector().iter().map(|&energy| energy.max(0.)).collect();
         let rotated = product(centred.as_ref(), rotation.as_ref());
         let mut rows = Vec::with_capacity(samples * (dim + 1));
         for sample in 0..samples {
@@ -119,7 +120,18 @@ impl LogisticProblem {
         }
         let point = vec![0.; (dim + 1) * known.len()];
         let classes = train.targets().outputs();
-        Ok(Self { rows, labels, known, classes, mean, rotation, energies, point })
+        Ok(Self {
+            rows,
+            labels,
+            known,
+            classes,
+            mean,
+            rotation,
+            point,
+            last: None,
+            before: None,
+            lbfgs: Lbfgs::default(),
+        })
     }
 
     /// Fits with one `C`, from the solution of the fit before.
@@ -128,29 +140,73 @@ impl LogisticProblem {
             return Err(Error::NotPositive { setting: "c", got: c });
         }
         let (classes, samples) = (self.known.len(), self.labels.len().max(1) as f64);
-        let penalties: Vec<f64> = self.energies.iter().map(|_| 1. / c).chain([0.]).collect();
-        let energies = self.energies.iter().copied().chain([samples]);
-        let inverse: Vec<f64> = energies
-            .zip(&penalties)
-            .flat_map(|(energy, penalty)| {
-                std::iter::repeat_n(1. / (0.5 * energy + penalty).max(1e-12), classes)
-            })
-            .collect();
-        let mut point = std::mem::take(&mut self.point);
-        let stop = Stop { steps, gradient: TOLERANCE * samples };
-        minimise(&mut point, &inverse, stop, |point, gradient| {
+        let width = self.mean.len() + 1;
+        // Everything but the intercepts, which come last.
+        let penalised = (width - 1) * classes;
+        let mut point = self.start(c);
+        let mut lbfgs = std::mem::take(&mut self.lbfgs);
+        if let Some(last) = self.last {
+            lbfgs.add_quadratic(&vec![1. / c - 1. / last; penalised]);
+        }
+        let mut inverse = self.diagonal(&point);
+        inverse[..penalised].iter_mut().for_each(|curvature| *curvature += 1. / c);
+        inverse.iter_mut().for_each(|curvature| *curvature = 1. / curvature.max(1e-9 * samples));
+        let stop = Stop { steps, decrement: TOLERANCE };
+        lbfgs.minimise(&mut point, &inverse, stop, |point, gradient| {
             let mut value = self.evaluate(point, gradient);
-            let parameters = point.chunks(classes).zip(gradient.chunks_mut(classes)).zip(&penalties);
-            for ((parameters, gradients), penalty) in parameters {
-                for (parameter, gradient) in parameters.iter().zip(gradients) {
-                    value += 0.5 * penalty * parameter * parameter;
-                    *gradient += penalty * parameter;
-                }
+            for (parameter, gradient) in point[..penalised].iter().zip(gradient) {
+                value += 0.5 * parameter * parameter / c;
+                *gradient += parameter / c;
             }
             value
         });
-        self.point = point;
+        self.lbfgs = lbfgs;
+        let before = std::mem::replace(&mut self.point, point);
+        self.before = self.last.replace(c).map(|last| (last, before));
         Ok(self.solution())
+    }
+
+    /// Where to start: the last two solutions, continued in `log C`.
+    fn start(&self, c: f64) -> Vec<f64> {
+        let (Some(last), Some((before, point))) = (self.last, &self.before) else {
+            return self.point.clone();
+        };
+        // Not far beyond what is known.
+        let share = ((c / last).ln() / (last / before).ln()).clamp(-1., 1.);
+        match share.is_finite() {
+            true => {
+                self.point.iter().zip(point).map(|(last, before)| last + share * (last - before)).collect()
+            }
+            false => self.point.clone(),
+        }
+    }
+
+    /// The diagonal of the Hessian of all losses: `sum_i x_ij^2 p_ic (1 - p_ic)`.
+    fn diagonal(&self, point: &[f64]) -> Vec<f64> {
+        let (classes, width) = (self.known.len(), self.mean.len() + 1);
+        let parameters = MatRef::from_row_major_slice(point, width, classes);
+        let blocks = self.rows.par_chunks(BLOCK * width).zip(self.labels.par_chunks(BLOCK));
+        let none = || Mat::<f64>::zeros(width, classes);
+        let sum = blocks
+            .fold(none, |mut sum, (rows, labels)| {
+                let squares: Vec<f64> = rows.iter().map(|value| value * value).collect();
+                let squares = MatRef::from_row_major_slice(&squares, labels.len(), width);
+                let rows = MatRef::from_row_major_slice(rows, labels.len(), width);
+                let mut scores = Mat::zeros(labels.len(), classes);
+                matmul(scores.as_mut(), Accum::Replace, rows, parameters, 1., Par::Seq);
+                residuals(&mut scores, labels);
+                // Either p (1 - p) or, with a residual of p - 1, the same.
+                let spread = Mat::from_fn(labels.len(), classes, |row, class| {
+                    scores[(row, class)].abs() * (1. - scores[(row, class)].abs())
+                });
+                matmul(sum.as_mut(), Accum::Add, squares.transpose(), spread.as_ref(), 1., Par::Seq);
+                sum
+            })
+            .reduce(none, |left, right| left + right);
+        (0..width)
+            .flat_map(|row| (0..classes).map(move |class| (row, class)))
+            .map(|entry| sum[entry])
+            .collect()
     }
 
     /// The sum of all losses and its gradient, block of rows by block of rows.
@@ -191,17 +247,25 @@ impl LogisticProblem {
     }
 }
 
-/// Scores become `softmax - one-hot`; returns the sum of the losses.
+/// Scores become `softmax - one-hot`; returns the sum of the losses, to the last digit even where they are
+/// next to nothing.
 fn residuals(scores: &mut Mat<f64>, labels: &[usize]) -> f64 {
     let classes = scores.ncols();
     let mut value = 0.;
     for (row, &label) in labels.iter().enumerate() {
-        let largest = (0..classes).map(|class| scores[(row, class)]).fold(f64::NEG_INFINITY, f64::max);
-        let total: f64 = (0..classes).map(|class| (scores[(row, class)] - largest).exp()).sum();
-        value += largest + total.ln() - scores[(row, label)];
+        let best = (0..classes).fold(0, |best, class| match scores[(row, class)] > scores[(row, best)] {
+            true => class,
+            false => best,
+        });
+        let (largest, own) = (scores[(row, best)], scores[(row, label)]);
+        let mut others = 0.;
         for class in 0..classes {
-            scores[(row, class)] = (scores[(row, class)] - largest).exp() / total;
+            let power = (scores[(row, class)] - largest).exp();
+            scores[(row, class)] = power;
+            others += if class == best { 0. } else { power };
         }
+        value += largest - own + others.ln_1p();
+        (0..classes).for_each(|class| scores[(row, class)] /= 1. + others);
         scores[(row, label)] -= 1.;
     }
     value

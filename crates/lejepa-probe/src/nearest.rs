@@ -27,9 +27,8 @@ impl<T: Real> Visitor<T> for Nearest {
     }
 
     fn visit(&self, found: &mut Found<T>, first: usize, products: &[T]) {
-        let larger = |largest: T, next: &T| if *next > largest { *next } else { largest };
         for (lanes, first) in products.chunks(LANES).zip((first..).step_by(LANES)) {
-            if lanes.iter().fold(T::LOWEST, larger) > found.threshold {
+            if largest(T::LOWEST, lanes) > found.threshold {
                 for (row, &product) in (first..).zip(lanes) {
                     if product > found.threshold {
                         found.rows.push((row, product));
@@ -54,11 +53,16 @@ impl<T: Real> Found<T> {
     }
 
     /// The rows with the largest products, the largest first.
-    pub(crate) fn rows(mut self) -> Vec<(usize, T)> {
+    pub(crate) fn rows(&mut self) -> Vec<(usize, T)> {
         self.prune();
         self.rows.sort_unstable_by(before);
-        self.rows
+        std::mem::take(&mut self.rows)
     }
+}
+
+/// The largest of all and of `least`.
+pub(crate) fn largest<T: Real>(least: T, products: &[T]) -> T {
+    products.iter().fold(least, |largest, next| if *next > largest { *next } else { largest })
 }
 
 fn before<T: Real>(left: &(usize, T), right: &(usize, T)) -> std::cmp::Ordering {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::Candidates;
 use crate::distance::{Distances, Layout, scale};
-use crate::nearest::{Found, LANES, Nearest};
+use crate::nearest::{Found, LANES, Nearest, largest};
 use crate::tiles::{Real, Visitor, visit_products};
 use crate::{Choice, Error, Features, Result, Scores, Targets};
 
@@ -92,7 +92,7 @@ impl RadiusSolution<'_> {
         let mut scores = Array2::zeros((layout.squares.len(), targets.outputs()));
         let mut alone = 0;
         for (query, (content, mut scores)) in balls.into_iter().zip(scores.outer_iter_mut()).enumerate() {
-            let Content { mut sums, mut count, nearest, .. } = content;
+            let Content { mut sums, mut count, mut nearest, .. } = content;
             if count == 0 {
                 alone += 1;
                 let distance = |row: usize| distances.exact(query, row);
@@ -142,9 +142,8 @@ impl<T: Real> Visitor<T> for Ball<'_, T> {
         let border = (self.layout.squares[content.query] - square) / 2.;
         let rounding = self.layout.rounding;
         let possible = T::rounded(border - rounding);
-        let larger = |largest: T, next: &T| if *next > largest { *next } else { largest };
         for (lanes, first) in products.chunks(LANES).zip((first..).step_by(LANES)) {
-            if lanes.iter().fold(T::LOWEST, larger) < possible {
+            if largest(T::LOWEST, lanes) < possible {
                 continue;
             }
             for (row, product) in (first..).zip(lanes).map(|(row, product)| (row, (*product).into())) {

@@ -13,6 +13,8 @@ use faer::traits::ComplexField;
 use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
+use crate::exponential::exponential;
+
 /// Queries that one thread works on at a time.
 const QUERIES: usize = 128;
 /// Rows of the bank that they are multiplied with at a time.
@@ -22,6 +24,8 @@ const BANK: usize = 1024;
 pub(crate) trait Real: ComplexField + Copy + PartialOrd + Into<f64> + Send + Sync {
     const LOWEST: Self;
     fn rounded(value: f64) -> Self;
+    /// `exp((product - largest) scale)`, which is not above 1.
+    fn weight(product: Self, largest: Self, scale: Self) -> Self;
 }
 
 impl Real for f32 {
@@ -29,12 +33,18 @@ impl Real for f32 {
     fn rounded(value: f64) -> Self {
         value as Self
     }
+    fn weight(product: Self, largest: Self, scale: Self) -> Self {
+        exponential((product - largest) * scale)
+    }
 }
 
 impl Real for f64 {
     const LOWEST: Self = Self::NEG_INFINITY;
     fn rounded(value: f64) -> Self {
         value
+    }
+    fn weight(product: Self, largest: Self, scale: Self) -> Self {
+        ((product - largest) * scale).exp()
     }
 }
 
