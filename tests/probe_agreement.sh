@@ -12,5 +12,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=benches/peers.sh
 source benches/peers.sh
 $python tests/probe_agreement.py split "$features" $bench/agreement.safetensors
-cargo run --release --workspace --locked --example probe -- $bench/agreement.safetensors >$bench/agreement.txt
+cargo build --release --workspace --locked --example probe
+target/release/examples/probe $bench/agreement.safetensors >$bench/agreement.txt
 $python tests/probe_agreement.py check $bench/agreement.safetensors $bench/agreement.txt
