@@ -19,13 +19,13 @@ TOLERANCE = 0.002
 
 
 def split(features, out):
-    values = next(iter(load_file(features).values())).astype(np.float32)
+    values = load_file(features)["features"]
     with open(features.removesuffix(".safetensors") + ".csv") as file:
         rows = list(csv.DictReader(file))
     labels = np.array([int(row["label"]) for row in rows])
     test = np.random.default_rng(0).permutation(len(rows)) < len(rows) // 4
     if len({row.get("split") for row in rows}) > 1:
-        test = np.array([row["split"] != "train" for row in rows])
+        test = np.array([row["split"] != "training" for row in rows])
     parts = {"train": values[~test], "train_labels": labels[~test], "test": values[test], "test_labels": labels[test]}
     save_file({name: np.ascontiguousarray(part) for name, part in parts.items()}, out)
 
