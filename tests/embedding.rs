@@ -190,6 +190,8 @@ fn an_encoder_of_another_project_opens_with_a_description() {
     assert_eq!((foreign.dim(), foreign.feature()), (48, "embedding"));
     assert!(foreign.card().is_none());
 
+    let sized = message(open_with(describe(Some("embedding")).size(32, 32), &bytes));
+    assert!(sized.contains("its size is that of its description's crop"), "{sized}");
     let all = "embedding, cls_last2, patch_tokens, cls_attention";
     let several = message(open_with(describe(None), &bytes));
     assert!(several.contains(&format!("which output is the embedding: {all}")), "{several}");

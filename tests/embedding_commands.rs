@@ -55,6 +55,8 @@ fn an_exported_file_says_what_it_is_and_passes_its_test() {
         serde_json::from_str(&stdout(path, &["inspect", "encoder.onnx", "--json"])).unwrap();
     assert_eq!(json["config"]["train"]["epochs"], 1.);
     assert!(stdout(path, &["verify", "encoder.onnx"]).starts_with("passed: "));
+    let eval = ["eval", "encoder.onnx", "--suite", "knn", "--data", "data", "--size", "24x32"];
+    assert!(stdout(path, &eval).contains("same encoder, untrained"));
 
     let config = std::fs::read_to_string(path.join("preprocessor_config.json")).unwrap();
     let config: serde_json::Value = serde_json::from_str(&config).unwrap();
@@ -100,6 +102,10 @@ fn outputs_are_those_that_were_asked_for() {
     let info = FileInfo::read(folder.path().join("encoder.onnx")).unwrap();
     let names: Vec<&str> = info.outputs.iter().map(|output| output.name.as_str()).collect();
     assert_eq!(names, ["embedding", "projection", "patch_tokens"]);
+    let weights = lejepa(folder.path(), &["export", "run", "--out", "w.safetensors", "--size", "16"]);
+    assert_eq!(weights.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&weights.stderr).into_owned();
+    assert_eq!(said.trim_end(), "error: --size is for .onnx files, not for: w.safetensors");
     let size = lejepa(folder.path(), &["export", "run", "--size", "18"]);
     assert_eq!(size.status.code(), Some(2));
     let said = String::from_utf8_lossy(&size.stderr).into_owned();

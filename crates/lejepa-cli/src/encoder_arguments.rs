@@ -32,7 +32,7 @@ pub(crate) struct EncoderArguments {
     device: Provider,
 
     /// Image size, one of those that the encoder was exported for [default: the first]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "preprocess")]
     size: Option<InputSize>,
 
     /// Images of one inference

@@ -164,6 +164,10 @@ impl EncoderBuilder {
         let file = model.describe()?;
         let known = match &self.foreign {
             None => self.read_card(&model, &file)?,
+            Some(_) if self.size.is_some() => {
+                let problem = "its size is that of its description's crop".into();
+                return Err(Error::Foreign { name: model.name, problem });
+            }
             Some(description) => foreign(description, &model, &file)?,
         };
         let (environment, _library) = runtime::environment(self.library.as_deref())?;

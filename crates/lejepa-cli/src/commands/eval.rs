@@ -9,7 +9,7 @@ use candle_core::Device;
 use clap::Args;
 use indicatif::ProgressBar;
 use lejepa_data::write_atomically;
-use lejepa_embed::{Encoder, EncoderCard};
+use lejepa_embed::{Encoder, InputSize, Preprocess};
 use lejepa_eval::{
     Candidate, Evaluation, EvaluationData, Event, FeatureSource, Report, Suite, to_markdown, to_table,
 };
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let encoder = arguments.computing.opener()?.open(&arguments.encoder)?;
     let data = EvaluationData::open(&arguments.data, &suite)?;
     data.notes().for_each(|note| eprintln!("note: {note}"));
-    let untrained = untrained(encoder.card(), &arguments.computing)?;
+    let untrained = untrained(&encoder, &arguments.computing)?;
 
     let mut candidates = vec![Candidate { name: "encoder", source: FeatureSource::Encoder(&encoder) }];
     match &untrained {
@@ -92,12 +92,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// The encoder as it was before its first step: its card holds all that decides it.
-fn untrained(card: Option<&EncoderCard>, computing: &EncoderArguments) -> Result<Option<Encoder>> {
-    let config = card.and_then(|card| serde_json::from_value::<TrainConfig>(card.config.clone()).ok());
+fn untrained(encoder: &Encoder, computing: &EncoderArguments) -> Result<Option<Encoder>> {
+    let config =
+        encoder.card().and_then(|card| serde_json::from_value::<TrainConfig>(card.config.clone()).ok());
     let Some(config) = config else { return Ok(None) };
     let model = Model::new(&config, &Device::Cpu)?;
     let origin = Origin { config: &config, step: 0, data_fingerprint: "" };
-    let bytes = encoder_file::encode(&model, &origin, &Content::embedding())?;
+    let Preprocess { crop_height: height, crop_width: width, .. } = *encoder.preprocess();
+    let content = Content { sizes: vec![InputSize { height, width }], ..Content::embedding() };
+    let bytes = encoder_file::encode(&model, &origin, &content)?;
     Ok(Some(computing.opener()?.open_bytes("the untrained encoder", &bytes)?))
 }
 

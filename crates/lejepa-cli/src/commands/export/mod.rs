@@ -95,6 +95,20 @@ impl Arguments {
         Ok(average.into_model())
     }
 
+    /// Bare weights are written as they are.
+    fn refuse_for_weights(&self) -> Result<()> {
+        let given = [
+            ("--size", !self.sizes.is_empty()),
+            ("--outputs", !self.outputs.is_empty()),
+            ("--precision", self.precision != Precision::F32),
+            ("--licence", !self.licence.is_empty()),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            Some((option, _)) => bail!("{option} is for .onnx files, not for: {}", self.out.display()),
+            None => Ok(()),
+        }
+    }
+
     /// What the file is to hold, in full precision.
     fn content(&self, model: &Model) -> Result<Content> {
         let shape = model.encoder().shape();
@@ -117,6 +131,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let checkpoint = arguments.checkpoint()?;
     let model = arguments.model(&checkpoint)?;
     if arguments.out.extension().is_some_and(|extension| extension == "safetensors") {
+        arguments.refuse_for_weights()?;
         return write_weights(&model, &arguments.out);
     }
     let config = &checkpoint.config;
