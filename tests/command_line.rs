@@ -209,21 +209,33 @@ fn an_evaluation_that_cannot_be_done_says_why() {
     let eval = |suite: &str, data: &str, code: i32, message: &str| {
         assert_fails(path, &["eval", "encoder.onnx", "--suite", suite, "--data", data], code, message);
     };
-    let message = "error: no suite named \"slow\": use quick, knn or the path of a .toml file";
+    let message = "error: no suite named \"slow\": use quick, knn, probes, fewshot, galaxy10, isotropy \
+                   or the path of a .toml file";
     eval("slow", "data", USAGE, message);
     eval("quick", "nowhere", USAGE, "error: no such file or folder: nowhere");
 
-    for folder in ["classes/cat", "split/train", "split/test", "one/train/cat", "one/test/cat"] {
+    for folder in ["single/cat", "single/dog", "split/train", "split/test", "one/train/cat", "one/test/cat"] {
         std::fs::create_dir_all(path.join(folder)).unwrap();
         image::GrayImage::new(8, 8).save(path.join(folder).join("a.png")).unwrap();
     }
-    let message = "error: no test split in: classes\n\
-                   hint: put the class folders of each split into train/ and test/ (or val/)";
-    eval("quick", "classes", RUN_TIME, message);
+    let message = "error: no class has enough images for a test split: single";
+    eval("quick", "single", RUN_TIME, message);
     eval("quick", "one", RUN_TIME, "error: the training split needs at least two classes, got: 1");
     let message =
         "error: image 0 of the training split has no label: probes need one folder per class in split";
     eval("quick", "split", RUN_TIME, message);
+
+    let without = |arguments: &[&str], message: &str| {
+        assert_fails(path, &[&["eval"], arguments].concat(), RUN_TIME, message);
+    };
+    let message = "error: no data to evaluate on: use --data PATH or --data-root FOLDER";
+    without(&["encoder.onnx", "--suite", "quick"], message);
+    let message = "error: the suite quick needs an encoder and data: lejepa eval ENCODER --data PATH";
+    without(&["--suite", "quick"], message);
+    let message = "error: no encoder to evaluate: lejepa eval ENCODER --suite quick";
+    without(&["--suite", "quick", "--data", "data"], message);
+    let message = "error: the suite quick names no sets: use --data PATH";
+    without(&["encoder.onnx", "--suite", "quick", "--data-root", "."], message);
 
     std::fs::write(path.join("encoder.onnx"), "not an ONNX file").unwrap();
     let output = lejepa(path, &["eval", "encoder.onnx", "--suite", "quick", "--data", "data"]);

@@ -51,9 +51,20 @@ pub(crate) struct EncoderArguments {
     pub(crate) runtime: RuntimeArguments,
 }
 
+/// What the Hugging Face hub calls the description of an encoder's images.
+pub(crate) const HUB_FILE: &str = "preprocessor_config.json";
+
 impl EncoderArguments {
     /// How the command opens its encoder.
     pub(crate) fn opener(&self) -> Result<EncoderBuilder> {
+        match &self.preprocess {
+            Some(path) => self.described_by(path),
+            None => Ok(self.plain_opener()),
+        }
+    }
+
+    /// How it opens an encoder that describes itself.
+    pub(crate) fn plain_opener(&self) -> EncoderBuilder {
         let mut opener = self.runtime.opener().provider(self.device).throughput();
         if let Some(InputSize { height, width }) = self.size {
             opener = opener.size(height, width);
@@ -61,11 +72,18 @@ impl EncoderArguments {
         if let Some(batch) = self.batch {
             opener = opener.batch(batch);
         }
-        if let Some(path) = &self.preprocess {
-            let description = ForeignEncoder { preprocess: hub_file(path)?, output: self.embedding.clone() };
-            opener = opener.foreign(description);
-        }
-        Ok(opener)
+        opener
+    }
+
+    /// How it opens an encoder of another project.
+    pub(crate) fn described_by(&self, path: &Path) -> Result<EncoderBuilder> {
+        let description = ForeignEncoder { preprocess: hub_file(path)?, output: self.embedding.clone() };
+        Ok(self.plain_opener().foreign(description))
+    }
+
+    /// Whether a description was given.
+    pub(crate) fn is_described(&self) -> bool {
+        self.preprocess.is_some()
     }
 }
 

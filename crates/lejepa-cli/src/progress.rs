@@ -16,6 +16,13 @@ pub(crate) fn bar(total: u64) -> ProgressBar {
     bar
 }
 
+/// Work of unknown length.
+pub(crate) fn spinner() -> ProgressBar {
+    let spinner = ProgressBar::new_spinner();
+    spinner.enable_steady_tick(Duration::from_millis(200));
+    spinner
+}
+
 /// `7.3s`, `2m05s` or `3h07m`.
 pub(crate) fn duration(elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64();

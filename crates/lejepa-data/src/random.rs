@@ -26,6 +26,8 @@ pub enum Purpose {
     Dropping = 8,
     /// Which images a run is watched on.
     Watching = 9,
+    /// Which training samples of a class a few-shot probe sees.
+    Shots = 10,
 }
 
 /// The generator of the `index`-th and `part`-th use for a purpose.

@@ -16,6 +16,9 @@ pub enum Error {
         /// What is built in.
         known: Vec<&'static str>,
     },
+    /// The caller wanted the work to end; the same evaluation goes on later.
+    #[error("stopped")]
+    Stopped,
     /// A suite is not valid.
     #[error("invalid suite {name}: {problem}")]
     Suite {
@@ -39,6 +42,47 @@ pub enum Error {
     TooFewClasses {
         /// Classes that occur.
         got: usize,
+    },
+    /// Nothing to ask a probe about.
+    #[error("no class has enough images for a test split: {}", path.display())]
+    NoTestImages {
+        /// The data.
+        path: PathBuf,
+    },
+    /// Not a single image of a split could be read.
+    #[error("none of the images of a split can be read: {dataset}")]
+    NothingReadable {
+        /// The set.
+        dataset: String,
+    },
+    /// A feature is NaN or infinite.
+    #[error("the features of {candidate} are not finite for the image: {image}")]
+    NotFinite {
+        /// Whose features.
+        candidate: String,
+        /// Of which image.
+        image: String,
+    },
+    /// Nothing to draw from, or nothing to predict.
+    #[error("the isotropy experiment needs at least {needed} {split} samples, got: {got}")]
+    TooFewSamples {
+        /// The split.
+        split: &'static str,
+        /// How many it takes.
+        needed: usize,
+        /// How many there are.
+        got: usize,
+    },
+    /// Features that are all the same have no shape.
+    #[error("the training features do not vary: there is nothing to whiten")]
+    NoVariance,
+    /// Targets that cannot be compared.
+    #[error("training and test targets are not of the same kind: {train} and {test}")]
+    UnlikeTargets {
+        /// Of the training split.
+        train: String,
+        /// Of the test split.
+        test: String,
     },
     /// A file's name does not say what it should become.
     #[error("features are written as .npy, .safetensors or .parquet, got: {}", path.display())]

@@ -11,7 +11,7 @@ use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use lejepa_data::{BrokenImage, Output, write_atomically};
+use lejepa_data::{BrokenImage, Output, Preprocess, write_atomically};
 use lejepa_embed::Encoder;
 use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensors, serialize};
@@ -37,11 +37,11 @@ pub struct Extraction<'a> {
 }
 
 /// What decides every number of an extraction.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Key {
     encoder: String,
     output: Output,
-    size: [usize; 2],
+    preprocess: Preprocess,
     normalised: bool,
     data: String,
     images: usize,
@@ -97,17 +97,26 @@ impl Extraction<'_> {
         Ok(Some(extracted))
     }
 
-    /// Makes the folder, or sees to it that what is in there belongs to this extraction.
-    fn claim(&self, folder: &Path) -> Result<()> {
-        let preprocess = self.encoder.preprocess();
-        let key = Key {
+    /// A name for what is computed: extractions with the same one give the same numbers.
+    pub fn name(&self) -> Result<String> {
+        let key = serde_json::to_vec(&self.key()?).map_err(Error::Json)?;
+        Ok(blake3::hash(&key).to_hex()[..24].to_string())
+    }
+
+    fn key(&self) -> Result<Key> {
+        Ok(Key {
             encoder: self.encoder.fingerprint()?,
             output: self.output,
-            size: [preprocess.crop_height, preprocess.crop_width],
+            preprocess: self.encoder.preprocess().clone(),
             normalised: self.encoder.is_normalised(),
             data: self.images.fingerprint(),
             images: self.images.len(),
-        };
+        })
+    }
+
+    /// Makes the folder, or sees to it that what is in there belongs to this extraction.
+    fn claim(&self, folder: &Path) -> Result<()> {
+        let key = self.key()?;
         let path = folder.join("key.json");
         if let Ok(found) = std::fs::read(&path) {
             let found: Option<Key> = serde_json::from_slice(&found).ok();

@@ -1,74 +1,141 @@
-//! Features of labelled images: extracted once, shared by all probes.
+//! Features of labelled images: extracted once, kept on disk, shared by all probes.
 
-use lejepa_data::{Dataset, Preprocess};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use lejepa_data::{BrokenImage, Output, Preprocess};
 use lejepa_embed::Encoder;
 use ndarray::Array2;
 use rayon::prelude::*;
 
-use crate::Result;
+use crate::{Error, Extraction, ImageList, Result};
 
 /// Where features come from.
 #[derive(Debug, Clone, Copy)]
 pub enum FeatureSource<'a> {
-    /// The embedding of an encoder.
+    /// An encoder.
     Encoder(&'a Encoder),
     /// The pixels that an encoder would see.
     Pixels(&'a Preprocess),
 }
 
+/// Features of those images that could be read.
+#[derive(Debug)]
+pub(crate) struct ImageFeatures {
+    /// `(images, dim)`
+    pub(crate) values: Array2<f32>,
+    /// Their numbers in the list.
+    pub(crate) images: Vec<usize>,
+    /// Images that could not be read.
+    pub(crate) broken: Vec<BrokenImage>,
+}
+
+/// Images whose pixels are prepared between two looks at the progress.
+const BATCH: usize = 256;
+
 impl FeatureSource<'_> {
-    fn preprocess(&self) -> &Preprocess {
+    /// What is computed where a probe would like to see an output: that, or the embedding.
+    pub(crate) fn output(&self, wanted: Output) -> Output {
         match self {
-            Self::Encoder(encoder) => encoder.preprocess(),
-            Self::Pixels(preprocess) => preprocess,
+            Self::Encoder(encoder) if encoder.has(wanted) => wanted,
+            _ => Output::Embedding,
         }
     }
 
     /// The kind of features in a protocol string.
-    pub fn tag(&self) -> &str {
-        match self {
-            Self::Encoder(encoder) => encoder.feature(),
-            Self::Pixels(_) => "pixels",
+    pub(crate) fn tag(&self, output: Output) -> &str {
+        match (self, output) {
+            (Self::Encoder(encoder), Output::Embedding) => encoder.feature(),
+            (Self::Encoder(_), output) => output.name(),
+            (Self::Pixels(_), _) => "pixels",
         }
     }
 
-    /// Length of a feature.
-    pub fn dim(&self) -> usize {
+    /// Length of the feature that most probes see.
+    pub(crate) fn dim(&self) -> usize {
         match self {
             Self::Encoder(encoder) => encoder.dim(),
             Self::Pixels(preprocess) => preprocess.pixel_count(),
         }
     }
+
+    /// A name for these features of these images: the same one stands for the same numbers.
+    pub(crate) fn key(&self, output: Output, images: &ImageList) -> Result<String> {
+        match self {
+            Self::Encoder(encoder) => Extraction { encoder, output, images }.name(),
+            Self::Pixels(preprocess) => {
+                let described = serde_json::to_string(preprocess).map_err(Error::Json)?;
+                let key = format!("{described}{}", images.fingerprint());
+                Ok(blake3::hash(key.as_bytes()).to_hex()[..24].to_string())
+            }
+        }
+    }
+
+    /// Computes features, those of an encoder only as far as they are not in the cache yet. `observe` is
+    /// told how many more images are done, and may stop the work: then there are none yet.
+    pub(crate) fn features(
+        &self,
+        output: Output,
+        images: &ImageList,
+        cache: &Path,
+        observe: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> Result<Option<ImageFeatures>> {
+        match self {
+            Self::Pixels(preprocess) => pixels(preprocess, images, observe),
+            Self::Encoder(encoder) => {
+                let extraction = Extraction { encoder, output, images };
+                let folder = cache.join(extraction.name()?);
+                let Some(extracted) = extraction.run(&folder, observe)? else { return Ok(None) };
+                let mut values = Vec::with_capacity(extracted.indices.len() * extracted.dim);
+                extracted.for_each_part(|_, rows| {
+                    values.extend_from_slice(rows);
+                    Ok(())
+                })?;
+                matrix(values, extracted.indices, extracted.broken).map(Some)
+            }
+        }
+    }
 }
 
-/// Images per inference.
-const BATCH: usize = 128;
-
-/// Features of the images at `indices`, in that order. `progress` is told how many more are done.
-///
-/// # Shapes
-/// - result: `(images, dim)`
-pub fn extract(
-    dataset: &dyn Dataset,
-    indices: &[usize],
-    source: FeatureSource<'_>,
-    progress: &mut dyn FnMut(usize),
-) -> Result<Array2<f32>> {
-    let preprocess = source.preprocess();
-    let pixel_count = preprocess.pixel_count();
-    let mut values = Vec::with_capacity(indices.len() * source.dim());
-    for chunk in indices.chunks(BATCH) {
-        let mut pixels = vec![0.; chunk.len() * pixel_count];
-        pixels.par_chunks_exact_mut(pixel_count).zip(chunk).try_for_each(|(pixels, &index)| {
-            dataset.image(index).and_then(|image| preprocess.apply_into(&image, pixels))
-        })?;
-        match source {
-            FeatureSource::Encoder(encoder) => values.extend(encoder.embed_pixels(chunk.len(), &pixels)?),
-            FeatureSource::Pixels(_) => values.extend(pixels),
+fn pixels(
+    preprocess: &Preprocess,
+    images: &ImageList,
+    observe: &mut dyn FnMut(usize) -> ControlFlow<()>,
+) -> Result<Option<ImageFeatures>> {
+    let count = preprocess.pixel_count();
+    let (mut values, mut kept, mut broken) = (Vec::new(), Vec::new(), Vec::new());
+    let all: Vec<usize> = (0..images.len()).collect();
+    for chunk in all.chunks(BATCH) {
+        let prepared: Vec<_> = chunk
+            .par_iter()
+            .map(|&index| {
+                let mut pixels = vec![0.; count];
+                images
+                    .image(index)
+                    .and_then(|image| preprocess.apply_into(&image, &mut pixels))
+                    .map(|()| pixels)
+                    .map_err(|error| BrokenImage::new(images.info(index).id, &error))
+            })
+            .collect();
+        for (&index, prepared) in chunk.iter().zip(prepared) {
+            match prepared {
+                Ok(pixels) => {
+                    values.extend(pixels);
+                    kept.push(index);
+                }
+                Err(image) => broken.push(image),
+            }
         }
-        progress(chunk.len());
+        if observe(chunk.len()).is_break() {
+            return Ok(None);
+        }
     }
-    let found = values.len() / source.dim().max(1);
-    Array2::from_shape_vec((indices.len(), source.dim()), values)
-        .map_err(|_| lejepa_probe::Error::Mismatch { features: found, labels: indices.len() }.into())
+    matrix(values, kept, broken).map(Some)
+}
+
+fn matrix(values: Vec<f32>, images: Vec<usize>, broken: Vec<BrokenImage>) -> Result<ImageFeatures> {
+    let dim = values.len() / images.len().max(1);
+    let mismatch = lejepa_probe::Error::Mismatch { features: values.len(), labels: images.len() };
+    let values = Array2::from_shape_vec((images.len(), dim), values).map_err(|_| mismatch)?;
+    Ok(ImageFeatures { values, images, broken })
 }

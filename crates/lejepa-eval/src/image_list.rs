@@ -19,6 +19,8 @@ struct Section {
 pub struct ImageList {
     sections: Vec<Section>,
     images: usize,
+    /// Numbers in the sections of those images that are meant, if not all are.
+    selected: Option<Vec<usize>>,
 }
 
 /// What is known of an image besides its pixels.
@@ -53,6 +55,20 @@ impl ImageList {
         Ok(list)
     }
 
+    /// A split of a dataset.
+    pub fn of(split: Split, dataset: Box<dyn Dataset>) -> Self {
+        let mut list = Self::default();
+        list.add(Some(split), dataset);
+        list
+    }
+
+    /// Some of the images, in the order given. Numbers that no image has are left out.
+    pub fn select(mut self, images: &[usize]) -> Self {
+        let known = images.iter().filter(|&&image| image < self.len());
+        self.selected = Some(known.map(|&image| self.place(image)).collect());
+        self
+    }
+
     fn add_files(&mut self, files: &mut Vec<PathBuf>) -> Result<()> {
         if !files.is_empty() {
             self.add(None, open_files(&std::mem::take(files))?);
@@ -68,12 +84,12 @@ impl ImageList {
 
     /// Number of images.
     pub fn len(&self) -> usize {
-        self.images
+        self.selected.as_ref().map_or(self.images, Vec::len)
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.images == 0
+        self.len() == 0
     }
 
     /// What a user should know about the data.
@@ -86,6 +102,9 @@ impl ImageList {
         let mut hasher = blake3::Hasher::new();
         for section in &self.sections {
             hasher.update(section.dataset.fingerprint().as_bytes());
+        }
+        for image in self.selected.iter().flatten() {
+            hasher.update(&(*image as u64).to_le_bytes());
         }
         hasher.finalize().to_hex()[..16].to_string()
     }
@@ -109,7 +128,13 @@ impl ImageList {
         }
     }
 
+    /// An image's number in the sections.
+    fn place(&self, index: usize) -> usize {
+        self.selected.as_ref().map_or(index, |selected| selected[index])
+    }
+
     fn find(&self, index: usize) -> (&Section, usize) {
+        let index = self.place(index);
         let section = self.sections.partition_point(|section| section.first <= index).saturating_sub(1);
         let section = &self.sections[section];
         (section, index - section.first)

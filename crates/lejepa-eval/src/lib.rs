@@ -13,23 +13,56 @@
 //! # Ok::<(), lejepa_eval::Error>(())
 //! ```
 
+mod cell;
+mod draw;
 mod error;
-mod evaluate;
+mod evaluation;
 mod extraction;
 mod feature_file;
 mod features;
+mod footnotes;
+mod html;
 mod image_list;
+mod isotropy;
+mod known_dataset;
+mod labelled_set;
 mod markdown;
+mod number;
+mod paper;
+mod probe;
+mod remarks;
 mod report;
+mod report_folder;
+#[cfg(test)]
+mod samples;
+mod score_table;
+mod set_features;
+mod set_run;
+mod shots;
+mod spreadsheet;
+mod statistics;
 mod suite;
+mod task;
 
+pub use draw::{Draw, Drawing};
 pub use error::{Error, Result};
-pub use evaluate::{Candidate, Evaluation, EvaluationData, Event};
+pub use evaluation::{Candidate, Evaluation, Event};
 pub use extraction::{Extracted, Extraction};
 pub use feature_file::FeatureFormat;
-pub use features::{FeatureSource, extract};
+pub use features::FeatureSource;
+pub use html::to_html;
 pub use image_list::{ImageInfo, ImageList};
+pub use isotropy::*;
+pub use known_dataset::KnownDataset;
+pub use labelled_set::LabelledSet;
 pub use lejepa_probe::{Features, Knn, Ridge, RidgeSolution, predicted};
 pub use markdown::{to_markdown, to_table};
-pub use report::{DataInfo, FeatureScores, Report, Score};
-pub use suite::{Probe, Suite};
+pub use probe::Probe;
+pub use report::{
+    CandidateInfo, CandidateIsotropy, Comparison, DatasetReport, DrawResult, Interval, MissingDataset,
+    PairedTest, ProbeResult, Published, Report, Source,
+};
+pub use report_folder::ReportFolder;
+pub use shots::Shots;
+pub use spreadsheet::to_csv;
+pub use suite::{Baseline, Suite};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Knn, Result, Ridge};
+use crate::{Demonstration, Error, Isotropy, Probe, Result, Shots, paper};
 
 /// A suite of probes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,49 +13,70 @@ pub struct Suite {
     /// What it was asked for by.
     #[serde(skip)]
     pub name: String,
-    /// Draws the training images, if they are limited, and what probes hold out.
+    /// What it is for, in a sentence.
+    #[serde(default)]
+    pub about: String,
+    /// Draws training images and what probes hold out.
     #[serde(default)]
     pub seed: u64,
+    /// Sets that are looked for below a folder; none if the data is to be named.
+    #[serde(default)]
+    pub datasets: Vec<String>,
+    /// Training samples per class.
+    #[serde(default = "all")]
+    pub shots: Vec<Shots>,
+    /// Draws of training samples, where not all are taken.
+    #[serde(default = "three")]
+    pub draws: usize,
     /// The most training images that are used; all if absent.
     pub train_limit: Option<usize>,
     /// The most test images that are used; all if absent.
     pub test_limit: Option<usize>,
+    /// What stands beside the encoders.
+    #[serde(default = "every_baseline")]
+    pub baselines: Vec<Baseline>,
+    /// Tables of the paper whose numbers stand beside ours.
+    #[serde(default)]
+    pub paper: Vec<String>,
     /// The probes, in the order of the table.
+    #[serde(default)]
     pub probe: Vec<Probe>,
+    /// The isotropy experiment on features.
+    pub isotropy: Option<Isotropy>,
+    /// The same on simulated features, without an encoder.
+    pub demonstration: Option<Demonstration>,
 }
 
-/// A probe with its settings.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Probe {
-    /// Nearest neighbours.
-    Knn(Knn),
-    /// Ridge regression.
-    Ridge(Ridge),
+/// What an encoder is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Baseline {
+    /// The same encoder before its first step.
+    Untrained,
+    /// The values that the first encoder would see.
+    Pixels,
 }
 
-impl Probe {
-    /// What the probe does, to be put beside a published number.
-    pub fn protocol(&self, features: &str) -> String {
-        match self {
-            Self::Knn(knn) => knn.protocol(features),
-            Self::Ridge(ridge) => ridge.protocol(features),
-        }
-    }
+fn all() -> Vec<Shots> {
+    vec![Shots::All]
+}
 
-    /// A column's title.
-    pub fn title(&self) -> String {
-        match self {
-            Self::Knn(knn) => format!("k-NN (k = {})", knn.k),
-            Self::Ridge(_) => "ridge".into(),
-        }
-    }
+fn three() -> usize {
+    3
+}
+
+fn every_baseline() -> Vec<Baseline> {
+    vec![Baseline::Untrained, Baseline::Pixels]
 }
 
 /// Suites that need no file.
-const BUILT_IN: [(&str, &str); 2] = [
+const BUILT_IN: [(&str, &str); 6] = [
     ("quick", include_str!("../../../eval/suites/quick.toml")),
     ("knn", include_str!("../../../eval/suites/knn.toml")),
+    ("probes", include_str!("../../../eval/suites/probes.toml")),
+    ("fewshot", include_str!("../../../eval/suites/fewshot.toml")),
+    ("galaxy10", include_str!("../../../eval/suites/galaxy10.toml")),
+    ("isotropy", include_str!("../../../eval/suites/isotropy.toml")),
 ];
 
 impl Suite {
@@ -85,31 +106,41 @@ impl Suite {
     }
 
     fn check(&self) -> std::result::Result<(), String> {
-        if self.probe.is_empty() {
+        if self.probe.is_empty() && self.isotropy.is_none() && self.demonstration.is_none() {
             return Err("it has no probe".into());
         }
         if [self.train_limit, self.test_limit].contains(&Some(0)) {
             return Err("a limit must be at least 1, got: 0".into());
         }
-        for probe in &self.probe {
-            match probe {
-                Probe::Knn(Knn { k: 0, .. }) => return Err("`k` must be at least 1, got: 0".into()),
-                Probe::Knn(Knn { temperature, .. }) if !(temperature.is_finite() && *temperature > 0.) => {
-                    return Err(format!("`temperature` must be a positive number, got: {temperature}"));
-                }
-                Probe::Ridge(Ridge { lambdas, .. })
-                    if lambdas.is_empty() || !lambdas.iter().all(|l| l.is_finite() && *l > 0.) =>
-                {
-                    return Err(format!("`lambdas` must be positive numbers, got: {lambdas:?}"));
-                }
-                Probe::Ridge(Ridge { holdout, .. }) if !(*holdout > 0. && *holdout < 1.) => {
-                    return Err(format!("`holdout` must be between 0 and 1, got: {holdout}"));
-                }
-                Probe::Knn(_) | Probe::Ridge(_) => {}
-            }
+        if self.shots.is_empty() {
+            return Err("`shots` needs at least one value".into());
         }
-        Ok(())
+        if self.draws == 0 {
+            return Err("`draws` must be at least 1, got: 0".into());
+        }
+        if let Some(name) = self.datasets.iter().find(|name| !is_plain_name(name)) {
+            return Err(format!("a dataset must be the name of a folder, got: {name:?}"));
+        }
+        if let Some(table) = self.paper.iter().find(|name| !paper::tables().any(|table| table == **name)) {
+            let known: Vec<&str> = paper::tables().collect();
+            return Err(format!("no table of the paper among {}: {table:?}", known.join(", ")));
+        }
+        let titles: Vec<String> = self.probe.iter().map(Probe::title).collect();
+        if let Some(twice) = titles.iter().enumerate().find(|(index, title)| titles[..*index].contains(title))
+        {
+            return Err(format!("two probes have the same title: {}", twice.1));
+        }
+        self.probe.iter().try_for_each(Probe::check)?;
+        let named = |problem| format!("isotropy: {problem}");
+        self.isotropy.as_ref().map_or(Ok(()), Isotropy::check).map_err(named)?;
+        let named = |problem| format!("demonstration: {problem}");
+        self.demonstration.as_ref().map_or(Ok(()), Demonstration::check).map_err(named)
     }
+}
+
+/// A folder's name, and not a path that leads elsewhere.
+fn is_plain_name(name: &str) -> bool {
+    Path::new(name).file_name().is_some_and(|file| file == name)
 }
 
 #[cfg(test)]
@@ -123,20 +154,33 @@ mod tests {
     #[test]
     fn built_in_suites_are_valid() {
         for (name, _) in BUILT_IN {
-            Suite::load(name).unwrap();
+            assert!(!Suite::load(name).unwrap().about.is_empty(), "{name}");
         }
     }
 
     #[test]
     fn mistakes_are_named() {
+        let knn = "[[probe]]\nkind = \"knn\"\nk = 5\ntemperature = 0.07";
         assert!(problem("probe = []").contains("no probe"));
         assert!(problem("probes = []").contains("probes"));
         assert!(problem("[[probe]]\nkind = \"knn\"\nk = 0\ntemperature = 0.07").contains("`k`"));
         assert!(problem("[[probe]]\nkind = \"knn\"\nk = 5\ntemperature = 0").contains("temperature"));
         assert!(problem("[[probe]]\nkind = \"ridge\"\nlambdas = []\nholdout = 0.1").contains("lambdas"));
         assert!(problem("[[probe]]\nkind = \"ridge\"\nlambdas = [1.0]\nholdout = 1.0").contains("holdout"));
+        assert!(problem("[[probe]]\nkind = \"logistic\"\nc = [-1.0]\nholdout = 0.1").contains("`c`"));
         assert!(problem("[[probe]]\nkind = \"svm\"").contains("svm"));
-        assert!(Suite::load("quik").unwrap_err().to_string().contains("use quick, knn or"));
+        assert!(problem(&format!("{knn}\n{knn}")).contains("same title"));
+        for (line, named) in [
+            ("shots = []", "shots"),
+            ("shots = [0]", "at least 1"),
+            ("draws = 0", "draws"),
+            ("datasets = [\"../x\"]", "../x"),
+            ("paper = [\"table\"]", "transfer"),
+            ("train_limit = 0", "limit"),
+        ] {
+            assert!(problem(&format!("{line}\n{knn}")).contains(named), "{line}");
+        }
+        assert!(Suite::load("quik").unwrap_err().to_string().contains("use quick, knn"));
         assert!(Suite::load("nowhere.toml").unwrap_err().to_string().contains("nowhere.toml"));
     }
 }

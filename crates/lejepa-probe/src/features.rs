@@ -60,7 +60,7 @@ impl Features {
     }
 
     /// Some of the images, in the order given.
-    pub(crate) fn select(&self, images: &[usize]) -> Self {
+    pub fn select(&self, images: &[usize]) -> Self {
         Self { values: self.values.select(Axis(0), images), targets: self.targets.select(images) }
     }
 

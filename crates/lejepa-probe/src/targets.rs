@@ -32,6 +32,14 @@ impl Targets {
         self.len() == 0
     }
 
+    /// The class of every image; nothing for values.
+    pub fn labels(&self) -> Option<&[usize]> {
+        match self {
+            Self::Classes { labels, .. } => Some(labels),
+            Self::Values(_) => None,
+        }
+    }
+
     /// Columns of a probe's scores: classes, or values per image.
     pub fn outputs(&self) -> usize {
         match self {

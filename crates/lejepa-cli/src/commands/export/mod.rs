@@ -14,7 +14,7 @@ use lejepa_model::ImageSize;
 use lejepa_train::{Checkpoint, CheckpointFolder, Model};
 
 use self::comparison::{Comparison, SampleImages};
-use crate::encoder_arguments::{RuntimeArguments, size};
+use crate::encoder_arguments::{HUB_FILE, RuntimeArguments, size};
 use crate::encoder_file::{self, Content, Origin};
 use crate::output;
 
@@ -176,7 +176,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         arguments.runtime.opener().open_bytes("the exported encoder", &bytes)?.preprocess().to_hub();
     let preprocess = serde_json::to_string_pretty(&preprocess)?;
     write_atomically(&arguments.out, |file| file.write_all(&bytes))?;
-    let beside = arguments.out.with_file_name("preprocessor_config.json");
+    let beside = arguments.out.with_file_name(HUB_FILE);
     write_atomically(&beside, |file| writeln!(file, "{preprocess}"))?;
     output::line(arguments.out.display());
     Ok(ExitCode::SUCCESS)

@@ -1,0 +1,119 @@
+//! What an evaluation compares: encoders, the same untrained, raw pixels.
+
+use std::path::Path;
+
+use anyhow::Result;
+use candle_core::Device;
+use lejepa_data::Output;
+use lejepa_embed::{Encoder, Error, InputSize, Preprocess};
+use lejepa_eval::{Baseline, Candidate, FeatureSource, Suite};
+use lejepa_train::{Model, TrainConfig};
+
+use super::Arguments;
+use crate::encoder_arguments::{EncoderArguments, HUB_FILE};
+use crate::encoder_file::{self, Content, Origin};
+
+/// Opened encoders; candidates borrow them.
+pub(super) struct Opened {
+    encoders: Vec<OpenedEncoder>,
+    pixels: Option<Preprocess>,
+}
+
+struct OpenedEncoder {
+    name: String,
+    file: String,
+    encoder: Encoder,
+    untrained: Option<Encoder>,
+}
+
+pub(super) fn open(arguments: &Arguments, suite: &Suite) -> Result<Opened> {
+    let names = names(arguments);
+    let mut encoders = Vec::new();
+    for (path, name) in arguments.encoders.iter().zip(names) {
+        let encoder = open_encoder(path, &arguments.computing)?;
+        let untrained = match suite.baselines.contains(&Baseline::Untrained) {
+            true => untrained(&encoder, &arguments.computing)?,
+            false => None,
+        };
+        if untrained.is_none() && suite.baselines.contains(&Baseline::Untrained) {
+            eprintln!(
+                "no untrained baseline, the file carries no training configuration: {}",
+                path.display()
+            );
+        }
+        encoders.push(OpenedEncoder { name, file: path.display().to_string(), encoder, untrained });
+    }
+    let wanted = suite.baselines.contains(&Baseline::Pixels);
+    let pixels = encoders.first().filter(|_| wanted).map(|first| first.encoder.preprocess().clone());
+    Ok(Opened { encoders, pixels })
+}
+
+impl Opened {
+    /// The rows of the tables.
+    pub(super) fn candidates(&self) -> Vec<Candidate<'_>> {
+        let alone = self.encoders.len() == 1;
+        let mut candidates = Vec::new();
+        for OpenedEncoder { name, file, encoder, untrained } in &self.encoders {
+            let source = FeatureSource::Encoder(encoder);
+            candidates.push(Candidate { name: name.clone(), description: file.clone(), source });
+            if let Some(untrained) = untrained {
+                let name =
+                    if alone { "same encoder, untrained".into() } else { format!("{name}, untrained") };
+                let description = format!("{file} before its first step");
+                candidates.push(Candidate { name, description, source: FeatureSource::Encoder(untrained) });
+            }
+        }
+        if let (Some(preprocess), Some(first)) = (&self.pixels, self.encoders.first()) {
+            let description = format!("the values that {} sees", first.file);
+            let source = FeatureSource::Pixels(preprocess);
+            candidates.push(Candidate { name: "raw pixels".into(), description, source });
+        }
+        candidates
+    }
+}
+
+/// A short name for every file: its stem, or its path where two have the same.
+fn names(arguments: &Arguments) -> Vec<String> {
+    let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let paths = &arguments.encoders;
+    if paths.len() == 1 {
+        return vec!["encoder".into()];
+    }
+    let unique = |name: &str| paths.iter().filter(|path| stem(path) == name).count() == 1;
+    let name = |path: &std::path::PathBuf| match stem(path) {
+        name if unique(&name) => name,
+        _ => path.display().to_string(),
+    };
+    paths.iter().map(name).collect()
+}
+
+/// A file that describes itself, or one of another project with --preprocess or the description beside it.
+fn open_encoder(path: &Path, computing: &EncoderArguments) -> Result<Encoder> {
+    match computing.plain_opener().open(path) {
+        Err(Error::NotAnEncoder { .. }) => {}
+        opened => return Ok(opened?),
+    }
+    let beside = path.with_file_name(HUB_FILE);
+    match beside.is_file() && !computing.is_described() {
+        true => Ok(computing.described_by(&beside)?.open(path)?),
+        false => Ok(computing.opener()?.open(path)?),
+    }
+}
+
+/// The encoder as it was before its first step: its card holds all that decides it.
+fn untrained(encoder: &Encoder, computing: &EncoderArguments) -> Result<Option<Encoder>> {
+    let config =
+        encoder.card().and_then(|card| serde_json::from_value::<TrainConfig>(card.config.clone()).ok());
+    let Some(config) = config else { return Ok(None) };
+    let model = Model::new(&config, &Device::Cpu)?;
+    let origin = Origin { config: &config, step: 0, data_fingerprint: "" };
+    let Preprocess { crop_height: height, crop_width: width, .. } = *encoder.preprocess();
+    let outputs = [Output::Embedding, Output::ClsLast2].into_iter().filter(|output| encoder.has(*output));
+    let content = Content {
+        sizes: vec![InputSize { height, width }],
+        outputs: outputs.collect(),
+        ..Content::embedding()
+    };
+    let bytes = encoder_file::encode(&model, &origin, &content)?;
+    Ok(Some(computing.plain_opener().open_bytes("the untrained encoder", &bytes)?))
+}

@@ -1,0 +1,176 @@
+//! `lejepa eval`
+
+mod candidates;
+mod sets;
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use indicatif::ProgressBar;
+use lejepa_eval::{Evaluation, Event, ReportFolder, Suite, to_table};
+
+use crate::encoder_arguments::EncoderArguments;
+use crate::source::SourceOptions;
+use crate::{interrupt, output, progress};
+
+/// Score encoders on labelled data, with untrained ones and raw pixels beside them
+///
+/// Written after every probe; stopped by Ctrl-C or otherwise, the same command goes on where it was.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Files of `lejepa export`, or ONNX encoders of other projects with a preprocessor_config.json beside
+    /// them; none for the demonstration of the suite isotropy
+    #[arg(value_name = "ENCODER")]
+    encoders: Vec<PathBuf>,
+
+    /// Name of a suite (quick, knn, probes, fewshot, galaxy10, isotropy), or the path of a .toml file
+    #[arg(long, value_name = "SUITE")]
+    suite: String,
+
+    /// Labelled data, in any form that `lejepa data inspect` knows
+    #[arg(long, value_name = "PATH")]
+    data: Option<PathBuf>,
+
+    /// Folder in which the sets of the suite lie, under their official names
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["data", "format", "fold", "images", "labels"])]
+    data_root: Option<PathBuf>,
+
+    /// Folder for report.html, report.md, report.json and tables [default: beside the first encoder]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+
+    /// Folder in which features are kept for the next time [default: lejepa/features in the user's cache]
+    #[arg(long, value_name = "FOLDER")]
+    cache: Option<PathBuf>,
+
+    #[command(flatten)]
+    options: SourceOptions,
+
+    #[command(flatten)]
+    computing: EncoderArguments,
+}
+
+impl Arguments {
+    /// A suite can do without encoder and data only if it simulates, and then it needs neither.
+    fn check(&self, suite: &Suite) -> Result<()> {
+        let has_data = self.data.is_some() || self.data_root.is_some();
+        match (self.encoders.is_empty(), has_data) {
+            (true, true) => bail!("no encoder to evaluate: lejepa eval ENCODER --suite {}", self.suite),
+            (false, false) => bail!("no data to evaluate on: use --data PATH or --data-root FOLDER"),
+            (true, false) if suite.demonstration.is_none() => {
+                bail!("the suite {} needs an encoder and data: lejepa eval ENCODER --data PATH", self.suite)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn out(&self) -> PathBuf {
+        let suite = Path::new(&self.suite).file_stem().unwrap_or_default().to_string_lossy();
+        let beside = |encoder: &PathBuf| {
+            let stem = encoder.file_stem().unwrap_or_default().to_string_lossy();
+            encoder.with_file_name(format!("{stem}-{suite}"))
+        };
+        self.out
+            .clone()
+            .or_else(|| self.encoders.first().map(beside))
+            .unwrap_or_else(|| suite.as_ref().into())
+    }
+
+    fn cache(&self) -> PathBuf {
+        let absolute = |folder: &PathBuf| folder.is_absolute();
+        let user = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(absolute);
+        let user = user.or_else(|| Some(std::env::home_dir()?.join(".cache")).filter(absolute));
+        let default = || user.unwrap_or_else(std::env::temp_dir).join("lejepa/features");
+        self.cache.clone().unwrap_or_else(default)
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let suite = Suite::load(&arguments.suite)?;
+    arguments.check(&suite)?;
+    let (datasets, missing) = sets::open(arguments, &suite)?;
+    let opened = candidates::open(arguments, &suite)?;
+    let candidates = opened.candidates();
+
+    interrupt::listen()?;
+    let clock = Instant::now();
+    let (cache, folder) = (arguments.cache(), ReportFolder::new(arguments.out()));
+    let evaluation = Evaluation {
+        suite: &suite,
+        datasets: &datasets,
+        missing,
+        candidates: &candidates,
+        command: &command_line(),
+        cache: &cache,
+        folder: &folder,
+    };
+    let mut bar = ProgressBar::hidden();
+    let spin = |bar: &mut ProgressBar, message: String| {
+        bar.finish_and_clear();
+        *bar = progress::spinner();
+        bar.set_message(message);
+    };
+    let report = evaluation.run(&mut |event| {
+        match event {
+            Event::Extracting { dataset, candidate, images } => {
+                bar = progress::bar(images as u64);
+                bar.set_message(format!("{dataset}: features of {candidate}"));
+            }
+            Event::Extracted(images) => bar.inc(images as u64),
+            Event::Probing { dataset, candidate, probe, shots, draw } => {
+                let message = format!("{dataset}: {probe} of {candidate}, shots: {shots}, draw {}", draw + 1);
+                spin(&mut bar, message);
+            }
+            Event::Shaping { dataset, candidate } => {
+                spin(&mut bar, format!("{dataset}: shapes of {candidate}"));
+            }
+            Event::Demonstrating => spin(&mut bar, "simulated features".into()),
+            Event::Scored(_) => bar.finish_and_clear(),
+        }
+        if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    bar.finish_and_clear();
+    let out = folder.path().display();
+    if matches!(report, Err(lejepa_eval::Error::Stopped)) {
+        eprintln!("stopped; {out} holds what is done, and the same command goes on from there");
+        return Ok(ExitCode::from(interrupt::EXIT_CODE));
+    }
+    let report = report?;
+    eprintln!("evaluated in {}, written to {out}: open report.html", progress::duration(clock.elapsed()));
+    output::line(to_table(&report).trim_end());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was typed, so that a shell reads it the same way.
+fn command_line() -> String {
+    let mut words = std::env::args().map(|word| quoted(&word));
+    let program = words.next().unwrap_or_default();
+    // The report outlives the folder that the program was called from.
+    let program = program.rsplit('/').next().unwrap_or(&program).to_string();
+    std::iter::once(program).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |character: char| character.is_alphanumeric() || "_-./=:,+@%".contains(character);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.into(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_survive_a_shell() {
+        assert_eq!(quoted("runs/a-1.onnx"), "runs/a-1.onnx");
+        assert_eq!(quoted("my data"), "'my data'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

@@ -1,0 +1,143 @@
+//! Runs a suite: every probe on every kind of features of every set.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use lejepa_data::Output;
+
+use crate::set_run::SetRun;
+use crate::{
+    CandidateInfo, Error, FeatureSource, LabelledSet, MissingDataset, Report, ReportFolder, Result, Shots,
+    Suite,
+};
+
+/// Features to be scored.
+#[derive(Debug, Clone)]
+pub struct Candidate<'a> {
+    /// A row's title.
+    pub name: String,
+    /// A file, or what a baseline is.
+    pub description: String,
+    /// Where they come from.
+    pub source: FeatureSource<'a>,
+}
+
+/// What is to be scored with what.
+pub struct Evaluation<'a> {
+    /// The probes.
+    pub suite: &'a Suite,
+    /// The sets.
+    pub datasets: &'a [LabelledSet],
+    /// Sets that the suite would like to see.
+    pub missing: Vec<MissingDataset>,
+    /// The rows of the tables.
+    pub candidates: &'a [Candidate<'a>],
+    /// The command line, for the report.
+    pub command: &'a str,
+    /// Folder of extracted features.
+    pub cache: &'a Path,
+    /// Where the report is written after every probe.
+    pub folder: &'a ReportFolder,
+}
+
+/// What an evaluation tells its caller, who may stop it.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// Features of this many images are about to be extracted.
+    Extracting {
+        /// The set.
+        dataset: &'a str,
+        /// The candidate.
+        candidate: &'a str,
+        /// Images of both splits.
+        images: usize,
+    },
+    /// This many more images are done.
+    Extracted(usize),
+    /// A probe is about to be fitted.
+    Probing {
+        /// The set.
+        dataset: &'a str,
+        /// The candidate.
+        candidate: &'a str,
+        /// The probe's title.
+        probe: &'a str,
+        /// Training samples per class.
+        shots: Shots,
+        /// The number of the draw, from 0.
+        draw: usize,
+    },
+    /// The isotropy experiment is about to run on features.
+    Shaping {
+        /// The set.
+        dataset: &'a str,
+        /// The candidate.
+        candidate: &'a str,
+    },
+    /// The isotropy argument is about to be simulated.
+    Demonstrating,
+    /// The report has got a result more, and is written.
+    Scored(&'a Report),
+}
+
+/// A caller who listens.
+pub(crate) struct Observer<'a> {
+    pub(crate) observe: &'a mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+}
+
+impl Observer<'_> {
+    /// Says what happens; an error if the caller wants the work to end.
+    pub(crate) fn tell(&mut self, event: Event<'_>) -> Result<()> {
+        match (self.observe)(event) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Error::Stopped),
+        }
+    }
+}
+
+impl Evaluation<'_> {
+    /// Scores every candidate with every probe on every set. `observe` is told what happens and may stop
+    /// the work: that is [`Error::Stopped`], and the same evaluation goes on later.
+    pub fn run(&self, observe: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>) -> Result<Report> {
+        let mut observer = Observer { observe };
+        let mut report = Report {
+            format: Report::FORMAT,
+            version: env!("CARGO_PKG_VERSION").into(),
+            suite: self.suite.name.clone(),
+            about: self.suite.about.clone(),
+            command: self.command.into(),
+            seed: self.suite.seed,
+            candidates: self.candidates.iter().map(Candidate::info).collect::<Result<_>>()?,
+            datasets: Vec::new(),
+            missing: self.missing.clone(),
+            demonstration: None,
+        };
+        if let Some(demonstration) = &self.suite.demonstration {
+            observer.tell(Event::Demonstrating)?;
+            report.demonstration = Some(demonstration.run()?);
+            self.folder.write(&report)?;
+            observer.tell(Event::Scored(&report))?;
+        }
+        for dataset in self.datasets {
+            report.datasets.push(dataset.report(self.suite)?);
+            SetRun::new(self, dataset, &mut report, &mut observer).run()?;
+        }
+        Ok(report)
+    }
+}
+
+impl Candidate<'_> {
+    fn info(&self) -> Result<CandidateInfo> {
+        let fingerprint = match self.source {
+            FeatureSource::Encoder(encoder) => Some(encoder.fingerprint()?),
+            FeatureSource::Pixels(_) => None,
+        };
+        Ok(CandidateInfo {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            feature: self.source.tag(Output::Embedding).into(),
+            dim: self.source.dim(),
+            fingerprint,
+        })
+    }
+}

@@ -1,0 +1,273 @@
+//! A report as one HTML file: no scripts and nothing from elsewhere, readable in light and dark, on a
+//! desktop, a phone and paper.
+
+mod charts;
+mod classes;
+mod dataset;
+mod page;
+mod plot;
+mod scores;
+mod table;
+mod text;
+
+use std::fmt::Write;
+
+use self::page::Page;
+use self::table::{Align, Table, code, figure, words};
+use self::text::Text;
+use crate::footnotes::Footnotes;
+use crate::number::{PENDING, counted};
+use crate::score_table::{ScoreTable, score_tables};
+use crate::{MissingDataset, Report};
+
+/// The whole report.
+pub fn to_html(report: &Report) -> String {
+    let footnotes = Footnotes::new(report);
+    let mut page = Page::new(&format!("Evaluation: {}", report.suite));
+    page.push(header(report));
+    page.push("<main>\n");
+    page.push(results(report, &footnotes));
+    if !report.missing.is_empty() {
+        page.push(missing(&report.missing));
+    }
+    for (index, dataset) in report.datasets.iter().enumerate() {
+        page.push(dataset::section(report, dataset, index, &footnotes));
+    }
+    if !report.candidates.is_empty() {
+        page.push(candidates(report));
+    }
+    if footnotes.iter().next().is_some() {
+        page.push(protocols(&footnotes));
+    }
+    page.push(format!(
+        "<section id=\"command\">\n<h2>Command</h2>\n<pre><code>{}</code></pre>\n\
+         <p>lejepa {}, seed {}.</p>\n</section>\n",
+        Text(&report.command),
+        Text(&report.version),
+        report.seed
+    ));
+    page.push("</main>\n");
+    page.finish()
+}
+
+fn header(report: &Report) -> String {
+    let mut html = format!("<header>\n<h1>Evaluation: {}</h1>\n", Text(&report.suite));
+    if !report.about.is_empty() {
+        let _ = writeln!(html, "<p>{}</p>", Text(&report.about));
+    }
+    let _ = writeln!(
+        html,
+        "<p class=\"facts\">{} · {} · seed {}</p>",
+        counted(report.candidates.len(), "candidate"),
+        counted(report.datasets.len(), "labelled set"),
+        report.seed
+    );
+    let mut sections = vec![("results".to_owned(), "Results")];
+    if !report.missing.is_empty() {
+        sections.push(("missing".into(), "Missing sets"));
+    }
+    sections.extend(
+        (0..).zip(&report.datasets).map(|(index, it): (usize, _)| (format!("set-{index}"), &*it.name)),
+    );
+    if !report.candidates.is_empty() {
+        sections.push(("candidates".into(), "Candidates"));
+    }
+    if report.datasets.iter().any(|dataset| !dataset.results.is_empty()) {
+        sections.push(("protocols".into(), "Protocols"));
+    }
+    sections.push(("command".into(), "Command"));
+    html.push_str("<nav aria-label=\"Sections\">\n");
+    for (id, name) in sections {
+        let _ = writeln!(html, "<a href=\"#{id}\">{}</a>", Text(name));
+    }
+    html.push_str("</nav>\n</header>\n");
+    html
+}
+
+fn results(report: &Report, footnotes: &Footnotes<'_>) -> String {
+    let mut html = String::from("<section id=\"results\">\n<h2>Results</h2>\n");
+    let tables = score_tables(report);
+    if tables.is_empty() {
+        html.push_str("<p>No result yet.</p>\n");
+    }
+    for table in &tables {
+        html.push_str(&scores::table(table, footnotes));
+    }
+    if !tables.is_empty() {
+        html.push_str("<p class=\"note\">Bold: the best candidate of a column.");
+        html.push_str(" In brackets: protocols, in the order of the columns.");
+        if tables.iter().any(ScoreTable::has_average) {
+            html.push_str(" Averages, also of the paper's numbers, are over the sets of the table.");
+        }
+        if tables.iter().any(ScoreTable::has_pending) {
+            let _ = write!(html, " {PENDING}: not measured yet.");
+        }
+        html.push_str("</p>\n");
+    }
+    html.push_str(&charts::results(report, &tables));
+    html.push_str("</section>\n");
+    html
+}
+
+fn missing(missing: &[MissingDataset]) -> String {
+    let columns = [("set", Align::Left), ("folders looked for", Align::Left), ("comes from", Align::Left)];
+    let mut table = Table::new("Missing sets", "", &columns);
+    for set in missing {
+        let folders: Vec<String> = set.folders.iter().map(|folder| code(folder).0).collect();
+        table.row(&[words(&set.name), (folders.join(" or "), Align::Left), words(&set.source)]);
+    }
+    format!(
+        "<section id=\"missing\">\n<h2>Missing sets</h2>\n\
+         <p>The suite has these sets too; they were not found.</p>\n\
+         {}</section>\n",
+        table.finish()
+    )
+}
+
+fn candidates(report: &Report) -> String {
+    let columns = [
+        ("candidate", Align::Left),
+        ("where from", Align::Left),
+        ("features", Align::Left),
+        ("length", Align::Right),
+        ("fingerprint", Align::Left),
+    ];
+    let mut table = Table::new("Candidates", "", &columns);
+    for candidate in &report.candidates {
+        table.row(&[
+            words(&candidate.name),
+            words(&candidate.description),
+            code(&candidate.feature),
+            figure(candidate.dim.to_string()),
+            candidate.fingerprint.as_deref().map_or_else(|| words(""), code),
+        ]);
+    }
+    format!("<section id=\"candidates\">\n<h2>Candidates</h2>\n{}</section>\n", table.finish())
+}
+
+fn protocols(footnotes: &Footnotes<'_>) -> String {
+    let columns = [
+        ("", Align::Right),
+        ("protocol", Align::Left),
+        ("probe", Align::Left),
+        ("shots", Align::Left),
+        ("candidates", Align::Left),
+    ];
+    let mut table = Table::new("Protocols", "What exactly was done for each number.", &columns);
+    for (number, note) in footnotes.iter() {
+        table.row(&[
+            (format!("<span id=\"protocol-{number}\">{number}</span>"), Align::Right),
+            code(note.protocol),
+            words(&note.probes.join(", ")),
+            words(&note.shots()),
+            words(&note.candidates.join(", ")),
+        ]);
+    }
+    format!("<section id=\"protocols\">\n<h2>Protocols</h2>\n{}</section>\n", table.finish())
+}
+
+/// A number that leads to a protocol.
+fn link(number: usize) -> String {
+    format!("<a href=\"#protocol-{number}\">{number}</a>")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::number::{percent, points, probability};
+    use crate::samples;
+
+    /// What stands between `<` and `>`: what users wrote has neither.
+    fn tags(html: &str) -> Vec<&str> {
+        html.split('<').skip(1).filter_map(|rest| Some(rest.split_once('>')?.0)).collect()
+    }
+
+    #[test]
+    fn elements_are_closed_in_order() {
+        for (name, report) in samples::all() {
+            let html = to_html(&report);
+            let mut open = Vec::new();
+            for tag in tags(&html) {
+                let element = tag.trim_start_matches('/').split_whitespace().next().unwrap_or_default();
+                match tag {
+                    _ if ["!doctype", "meta", "br"].contains(&element) || tag.ends_with('/') => {}
+                    _ if tag.starts_with('/') => assert_eq!(open.pop(), Some(element), "{name}"),
+                    _ => open.push(element),
+                }
+            }
+            assert!(open.is_empty(), "{name}: {open:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_loaded_and_nothing_runs() {
+        for (name, report) in samples::all() {
+            let html = to_html(&report);
+            assert!(html.contains("default-src 'none'"));
+            assert!(!html.contains("url(") && !html.contains("@import"));
+            for tag in tags(&html) {
+                let element = tag.split_whitespace().next().unwrap_or_default();
+                assert!(
+                    !["script", "img", "iframe", "link", "object", "base"].contains(&element),
+                    "{name}: {tag}"
+                );
+                let attributes = tag.split('"').step_by(2).map(str::trim_start);
+                for attribute in attributes {
+                    assert!(!attribute.starts_with("on") && !attribute.starts_with("src"), "{name}: {tag}");
+                }
+                if let Some((_, target)) = tag.split_once("href=\"") {
+                    let id = target.strip_prefix('#').and_then(|target| target.strip_suffix('"'));
+                    assert!(html.contains(&format!("id=\"{}\"", id.unwrap())), "{name}: {tag}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_number_appears() {
+        for (name, report) in samples::all() {
+            let html = to_html(&report);
+            let cell = |rest: &'_ str| rest.split_once("</td>").map(|(number, _)| number.to_owned());
+            let cells: HashSet<String> = html.split("<td class=\"n\">").filter_map(cell).collect();
+            let has = |number: &str, what: &str| assert!(cells.contains(number), "{name}, {what}: {number}");
+            for dataset in &report.datasets {
+                for result in &dataset.results {
+                    has(&percent(result.accuracy), "accuracy");
+                    let (low, high) = (percent(result.interval.low), percent(result.interval.high));
+                    has(&format!("{low} – {high}"), "interval");
+                    let shares = result.deviation.into_iter().chain(result.top5);
+                    let classes = result.class_accuracies.iter().copied().flatten();
+                    let draws = result.draws.iter().flat_map(|draw| [draw.accuracy, draw.top5]);
+                    shares.chain(classes).chain(draws).for_each(|share| has(&percent(share), "share"));
+                    assert!(
+                        html.contains(&Text(&result.protocol).to_string()),
+                        "{name}: {}",
+                        result.protocol
+                    );
+                }
+                for comparison in &dataset.comparisons {
+                    has(&points(comparison.difference), "difference");
+                    has(&Text(&probability(comparison.p)).to_string(), "p");
+                }
+                for published in &dataset.published {
+                    let number = percent(published.accuracy);
+                    assert!(html.contains(&format!("<td class=\"n\">{number}")), "{name}, paper: {number}");
+                }
+            }
+            assert!(html.contains(&Text(&report.command).to_string()));
+            assert!(!html.contains("NaN") && !html.contains("inf\""), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_report_without_results_says_so() {
+        let mut report = samples::quick();
+        report.datasets[0].results.clear();
+        report.datasets[0].comparisons.clear();
+        assert_eq!(to_html(&report).matches("No result yet.").count(), 2);
+        report.datasets.clear();
+        assert_eq!(to_html(&report).matches("No result yet.").count(), 1);
+    }
+}

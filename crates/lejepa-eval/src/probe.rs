@@ -1,0 +1,143 @@
+//! Any probe of a suite: its settings as they stand in TOML, and one way to run it.
+
+use lejepa_data::Output;
+use lejepa_probe::{Choice, Kernel, Linear, Logistic, Radius, Scores};
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+
+use crate::{Features, Knn, Result, Ridge};
+
+/// A probe with its settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Probe {
+    /// Nearest neighbours.
+    Knn(Knn),
+    /// All neighbours within a radius.
+    Radius(Radius),
+    /// Nadaraya and Watson's kernel regression.
+    Kernel(Kernel),
+    /// Ridge regression.
+    Ridge(Ridge),
+    /// Multinomial logistic regression.
+    Logistic(Logistic),
+    /// LayerNorm and a linear layer.
+    Linear(Linear),
+}
+
+/// What a probe says of test images, and how it came to it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Answer {
+    /// `(queries, classes)`
+    pub(crate) scores: Scores,
+    /// What was chosen on held-out training features.
+    pub(crate) choice: Option<Choice>,
+    /// Queries without a neighbour, which took their nearest.
+    pub(crate) alone: usize,
+}
+
+impl Probe {
+    /// What the probe does, to be put beside a published number.
+    pub fn protocol(&self, features: &str) -> String {
+        match self {
+            Self::Knn(knn) => knn.protocol(features),
+            Self::Radius(radius) => radius.protocol(features),
+            Self::Kernel(kernel) => kernel.protocol(features),
+            Self::Ridge(ridge) => ridge.protocol(features),
+            Self::Logistic(logistic) => logistic.protocol(features),
+            Self::Linear(linear) => linear.protocol(features),
+        }
+    }
+
+    /// A column's title.
+    pub fn title(&self) -> String {
+        match self {
+            Self::Knn(knn) => format!("k-NN (k = {})", knn.k),
+            Self::Radius(_) => "radius k-NN".into(),
+            Self::Kernel(_) => "kernel".into(),
+            Self::Ridge(_) => "ridge".into(),
+            Self::Logistic(_) => "logistic".into(),
+            Self::Linear(_) => "linear".into(),
+        }
+    }
+
+    /// The chosen setting's letter or name in a protocol string.
+    pub(crate) fn setting(&self) -> &'static str {
+        match self {
+            Self::Knn(_) => "k",
+            Self::Radius(_) => "r",
+            Self::Kernel(_) => "h",
+            Self::Ridge(_) => "lambda",
+            Self::Logistic(_) => "C",
+            Self::Linear(_) => "lr",
+        }
+    }
+
+    /// What the probe looks at where an encoder has it; the embedding of others.
+    pub(crate) fn output(&self) -> Output {
+        match self {
+            Self::Linear(_) => Output::ClsLast2,
+            _ => Output::Embedding,
+        }
+    }
+
+    /// Chooses what there is to choose on training features alone, fits them and scores the queries.
+    pub(crate) fn ask(&self, train: &Features, queries: &Array2<f32>, seed: u64) -> Result<Answer> {
+        let chosen = |scores, choice| Answer { scores, choice: Some(choice), alone: 0 };
+        Ok(match self {
+            Self::Knn(knn) => Answer { scores: knn.scores(train, queries)?, choice: None, alone: 0 },
+            Self::Radius(radius) => {
+                let (solution, choice) = radius.fit(train, seed)?;
+                let found = solution.scores(queries)?;
+                Answer { scores: found.scores, choice: Some(choice), alone: found.alone }
+            }
+            Self::Kernel(kernel) => {
+                let (solution, choice) = kernel.fit(train, seed)?;
+                chosen(solution.scores(queries)?, choice)
+            }
+            Self::Ridge(ridge) => {
+                let (solution, choice) = ridge.fit(train, seed)?;
+                chosen(solution.scores(queries)?, choice)
+            }
+            Self::Logistic(logistic) => {
+                let (solution, choice) = logistic.fit(train, seed)?;
+                chosen(solution.scores(queries)?, choice)
+            }
+            Self::Linear(linear) => {
+                let (solution, choice) = linear.fit(train, seed)?;
+                chosen(solution.scores(queries)?, choice)
+            }
+        })
+    }
+
+    /// Names a setting that no features could be scored with.
+    pub(crate) fn check(&self) -> std::result::Result<(), String> {
+        let whole = |name: &str, value: usize| match value {
+            0 => Err(format!("`{name}` must be at least 1, got: 0")),
+            _ => Ok(()),
+        };
+        let positive = |name: &str, values: &[f64]| match values {
+            [] => Err(format!("`{name}` needs at least one value")),
+            _ if values.iter().all(|value| value.is_finite() && *value > 0.) => Ok(()),
+            [value] => Err(format!("`{name}` must be a positive number, got: {value}")),
+            _ => Err(format!("`{name}` must be positive numbers, got: {values:?}")),
+        };
+        let share = |holdout: f64| match holdout > 0. && holdout < 1. {
+            true => Ok(()),
+            false => Err(format!("`holdout` must be between 0 and 1, got: {holdout}")),
+        };
+        match self {
+            Self::Knn(knn) => whole("k", knn.k).and(positive("temperature", &[knn.temperature])),
+            Self::Radius(radius) => positive("radii", &radius.radii).and(share(radius.holdout)),
+            Self::Kernel(kernel) => positive("bandwidths", &kernel.bandwidths).and(share(kernel.holdout)),
+            Self::Ridge(ridge) => positive("lambdas", &ridge.lambdas).and(share(ridge.holdout)),
+            Self::Logistic(logistic) => {
+                positive("c", &logistic.c).and(whole("steps", logistic.steps)).and(share(logistic.holdout))
+            }
+            Self::Linear(linear) => positive("learning_rates", &linear.learning_rates)
+                .and(whole("epochs", linear.epochs))
+                .and(whole("batch", linear.batch))
+                .and(share(linear.holdout)),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! One kind of features of both splits of a set.
+
+use std::path::Path;
+
+use lejepa_data::Output;
+
+use crate::evaluation::Observer;
+use crate::features::ImageFeatures;
+use crate::labelled_set::LabelledImages;
+use crate::{Candidate, Draw, Error, Event, Features, LabelledSet, Result, Shots};
+
+/// Features with the classes of their images.
+pub(crate) struct SetFeatures {
+    /// What of the encoder they are.
+    pub(crate) output: Output,
+    /// Names of the training and test features.
+    pub(crate) keys: [String; 2],
+    pub(crate) train: Features,
+    pub(crate) test: Features,
+    /// Numbers of the readable training images.
+    pub(crate) train_images: Vec<usize>,
+    /// What to say of images that could not be read.
+    pub(crate) notes: Vec<String>,
+}
+
+impl SetFeatures {
+    /// Computes an output, or finds it in the cache.
+    pub(crate) fn compute(
+        dataset: &LabelledSet,
+        candidate: &Candidate<'_>,
+        (output, cache): (Output, &Path),
+        observer: &mut Observer<'_>,
+    ) -> Result<Self> {
+        let LabelledSet { train, test, .. } = dataset;
+        let images = train.images.len() + test.images.len();
+        observer.tell(Event::Extracting { dataset: &dataset.name, candidate: &candidate.name, images })?;
+        let source = &candidate.source;
+        let mut compute = |part: &LabelledImages| {
+            let mut progress = |done| (observer.observe)(Event::Extracted(done));
+            source.features(output, &part.images, cache, &mut progress)?.ok_or(Error::Stopped)
+        };
+        let train_features = compute(train)?;
+        let test_features = compute(test)?;
+        Ok(Self {
+            output,
+            keys: [source.key(output, &train.images)?, source.key(output, &test.images)?],
+            train_images: train_features.images.clone(),
+            notes: unreadable(&[("training", &train_features), ("test", &test_features)]),
+            train: labelled(dataset, candidate, train, train_features)?,
+            test: labelled(dataset, candidate, test, test_features)?,
+        })
+    }
+
+    /// Draws by the numbers that images have in the set, and not among the readable ones.
+    pub(crate) fn in_list(&self, drawn: &[(Shots, Vec<Draw>)]) -> Vec<(Shots, Vec<Draw>)> {
+        let in_list = |draw: &Draw| Draw {
+            number: draw.number,
+            samples: draw.samples.iter().map(|&sample| self.train_images[sample]).collect(),
+        };
+        drawn.iter().map(|(shots, draws)| (*shots, draws.iter().map(in_list).collect())).collect()
+    }
+}
+
+/// One sentence for each split with images that could not be read.
+fn unreadable(splits: &[(&str, &ImageFeatures)]) -> Vec<String> {
+    let sentence = |(split, found): &(&str, &ImageFeatures)| {
+        let (count, first) = (found.broken.len(), found.broken.first()?);
+        let (name, reason) = (&first.name, &first.reason);
+        Some(format!("{count} {split} images could not be read and were left out, such as {name}: {reason}"))
+    };
+    splits.iter().filter_map(sentence).collect()
+}
+
+fn labelled(
+    dataset: &LabelledSet,
+    candidate: &Candidate<'_>,
+    part: &LabelledImages,
+    features: ImageFeatures,
+) -> Result<Features> {
+    if features.images.is_empty() {
+        return Err(Error::NothingReadable { dataset: dataset.name.clone() });
+    }
+    let labels = features.images.iter().map(|&image| part.labels[image]).collect();
+    Features::labelled(features.values, labels, dataset.classes.len()).map_err(|source| match source {
+        lejepa_probe::Error::NotFinite { index } => Error::NotFinite {
+            candidate: candidate.name.clone(),
+            image: part.images.info(features.images[index]).id,
+        },
+        source => source.into(),
+    })
+}

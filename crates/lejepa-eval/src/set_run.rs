@@ -1,0 +1,155 @@
+//! All candidates and probes of an evaluation on one set.
+
+use lejepa_data::Output;
+
+use crate::cell::{Cell, Heading};
+use crate::evaluation::Observer;
+use crate::set_features::SetFeatures;
+use crate::task::Task;
+use crate::{
+    CandidateIsotropy, DatasetReport, Draw, Drawing, Evaluation, Event, Isotropy, LabelledSet, Probe, Report,
+    Result, Shots,
+};
+
+/// An evaluation at work; the last set of the report is this one.
+pub(crate) struct SetRun<'a, 'b> {
+    evaluation: &'a Evaluation<'a>,
+    dataset: &'a LabelledSet,
+    report: &'a mut Report,
+    observer: &'a mut Observer<'b>,
+    /// What was measured, for comparisons: candidate, probe, shots and predictions.
+    cells: Vec<(usize, String, Shots, Cell)>,
+}
+
+impl<'a, 'b> SetRun<'a, 'b> {
+    pub(crate) fn new(
+        evaluation: &'a Evaluation<'a>,
+        dataset: &'a LabelledSet,
+        report: &'a mut Report,
+        observer: &'a mut Observer<'b>,
+    ) -> Self {
+        Self { evaluation, dataset, report, observer, cells: Vec::new() }
+    }
+
+    pub(crate) fn run(mut self) -> Result<()> {
+        let suite = self.evaluation.suite;
+        for candidate in 0..self.evaluation.candidates.len() {
+            let mut known: Vec<SetFeatures> = Vec::new();
+            for probe in &suite.probe {
+                let features = self.features(candidate, probe.output(), &mut known)?;
+                self.score(candidate, probe, features)?;
+            }
+            if let Some(isotropy) = &suite.isotropy {
+                let features = self.features(candidate, Output::Embedding, &mut known)?;
+                self.shape(candidate, isotropy, features)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn set(&mut self) -> Option<&mut DatasetReport> {
+        self.report.datasets.last_mut()
+    }
+
+    /// Writes the report, which has got a result more.
+    fn write(&mut self) -> Result<()> {
+        self.evaluation.folder.write(self.report)?;
+        self.observer.tell(Event::Scored(self.report))
+    }
+
+    /// What a probe looks at: an output that the encoder has, from `known` if it is there.
+    fn features<'f>(
+        &mut self,
+        candidate: usize,
+        wanted: Output,
+        known: &'f mut Vec<SetFeatures>,
+    ) -> Result<&'f SetFeatures> {
+        let candidate = &self.evaluation.candidates[candidate];
+        let output = candidate.source.output(wanted);
+        if let Some(place) = known.iter().position(|features| features.output == output) {
+            return Ok(&known[place]);
+        }
+        let place = (output, self.evaluation.cache);
+        let features = SetFeatures::compute(self.dataset, candidate, place, self.observer)?;
+        if let Some(set) = self.set() {
+            let new: Vec<&String> = features.notes.iter().filter(|note| !set.notes.contains(note)).collect();
+            let new: Vec<String> = new.into_iter().cloned().collect();
+            set.notes.extend(new);
+        }
+        known.push(features);
+        Ok(&known[known.len() - 1])
+    }
+
+    /// One probe with every number of shots.
+    fn score(&mut self, number: usize, probe: &Probe, features: &SetFeatures) -> Result<()> {
+        let Evaluation { suite, folder, candidates, .. } = *self.evaluation;
+        let dataset = self.dataset;
+        let drawing = Drawing {
+            labels: features.train.targets().labels().unwrap_or_default(),
+            classes: dataset.classes.len(),
+            draws: suite.draws,
+            seed: suite.seed,
+        };
+        let drawn: Vec<(Shots, Vec<Draw>)> =
+            suite.shots.iter().map(|&shots| (shots, drawing.draw(shots))).collect();
+        if self.cells.is_empty() {
+            folder.write_draws(&dataset.name, &dataset.train.images, &features.in_list(&drawn))?;
+        }
+        let sizes = drawing.sizes();
+        for (shots, draws) in drawn {
+            let candidate = &candidates[number];
+            let task = Task { dataset, candidate, probe, features, shots, draws: &draws };
+            let cell = self.cell(&task)?;
+            self.add(&cell, &task.heading(&sizes));
+            self.cells.push((number, probe.title(), shots, cell));
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    /// Puts a cell into the report, and the candidates before it beside it.
+    fn add(&mut self, cell: &Cell, heading: &Heading<'_>) {
+        let Self { evaluation, report, cells, .. } = self;
+        let Some(set) = report.datasets.last_mut() else { return };
+        set.results.push(cell.result(heading));
+        let title = heading.probe.title();
+        let same = cells.iter().filter(|(_, probe, shots, _)| *probe == title && *shots == heading.shots);
+        for (number, .., other) in same {
+            let first = Heading { candidate: &evaluation.candidates[*number].name, ..*heading };
+            set.comparisons.push(other.compare(&first, (cell, heading.candidate)));
+        }
+    }
+
+    /// Fits and scores all draws, or finds them where an earlier evaluation left them.
+    fn cell(&mut self, task: &Task<'_>) -> Result<Cell> {
+        let Evaluation { suite, folder, .. } = *self.evaluation;
+        let key = task.key(suite.seed)?;
+        if let Some(cell) = folder.read_cell(&key).filter(|cell| task.fits(cell)) {
+            return Ok(cell);
+        }
+        let mut cell = Cell { draws: Vec::new() };
+        for draw in task.draws {
+            self.observer.tell(Event::Probing {
+                dataset: &task.dataset.name,
+                candidate: &task.candidate.name,
+                probe: &task.probe.title(),
+                shots: task.shots,
+                draw: draw.number,
+            })?;
+            cell.draws.push(task.ask(draw, suite.seed)?);
+        }
+        folder.write_cell(&key, &cell)?;
+        Ok(cell)
+    }
+
+    fn shape(&mut self, number: usize, isotropy: &Isotropy, features: &SetFeatures) -> Result<()> {
+        let candidate = &self.evaluation.candidates[number].name;
+        self.observer.tell(Event::Shaping { dataset: &self.dataset.name, candidate })?;
+        let found = isotropy.measure(&features.train, &features.test)?;
+        let candidate = candidate.clone();
+        if let Some(set) = self.set() {
+            set.isotropy.push(CandidateIsotropy { candidate, found });
+        }
+        self.write()
+    }
+}

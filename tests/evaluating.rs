@@ -1,0 +1,132 @@
+//! `lejepa eval` as a user types it: several encoders, several sets, a suite of one's own.
+
+#![allow(clippy::unwrap_used)]
+
+mod fixture;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use fixture::{lejepa, lejepa_succeeds, repository, workspace, write_stripes};
+use lejepa_data::CARD_KEY;
+use lejepa_eval::{Report, Shots};
+
+const SUITE: &str = r#"
+about = "Stripes."
+datasets = ["stripes", "pets", "flowers102"]
+shots = [2, "all"]
+draws = 3
+baselines = ["untrained"]
+paper = ["transfer"]
+[[probe]]
+kind = "knn"
+k = 5
+temperature = 0.07
+[[probe]]
+kind = "logistic"
+c = [0.1, 1.0]
+holdout = 0.2
+[[probe]]
+kind = "linear"
+learning_rates = [1e-2]
+holdout = 0.2
+epochs = 3
+batch = 8
+warmup = 1
+"#;
+
+fn report(folder: &Path) -> Report {
+    serde_json::from_slice(&std::fs::read(folder.join("report.json")).unwrap()).unwrap()
+}
+
+fn names(folder: &Path) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn several_encoders_are_compared_on_the_sets_that_are_there() {
+    let folder = workspace();
+    let path = folder.path();
+    lejepa_succeeds(path, &["train", "--config", "train.toml", "--out", "run", "--epochs", "1"]);
+    lejepa_succeeds(path, &["export", "run", "--out", "small/encoder.onnx"]);
+    // The same once more as a file of another project: it has no card, but the hub's description beside it.
+    lejepa_succeeds(path, &["export", "run", "--outputs", "embedding", "--out", "theirs/model.onnx"]);
+    let theirs = path.join("theirs/model.onnx");
+    let mut bytes = std::fs::read(&theirs).unwrap();
+    let card = bytes.windows(CARD_KEY.len()).position(|name| name == CARD_KEY.as_bytes()).unwrap();
+    bytes[card] = b'x';
+    std::fs::write(theirs, bytes).unwrap();
+
+    write_stripes(&path.join("sets/stripes"), 40, 20);
+    std::fs::write(path.join("mine.toml"), SUITE).unwrap();
+    let eval = [
+        "eval",
+        "small/encoder.onnx",
+        "theirs/model.onnx",
+        "--suite",
+        "mine.toml",
+        "--data-root",
+        "sets",
+        "--out",
+        "out",
+    ];
+    let output = lejepa_succeeds(path, &eval);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.contains("pets is missing, looked for oxford-iiit-pet, pets: https://"), "{stderr}");
+    assert!(stderr.contains("no untrained baseline"), "{stderr}");
+
+    let found = report(&path.join("out"));
+    let candidates: Vec<&str> = found.candidates.iter().map(|candidate| candidate.name.as_str()).collect();
+    assert_eq!(candidates, ["encoder", "encoder, untrained", "model"]);
+    assert_eq!(found.missing.iter().map(|set| set.name.as_str()).collect::<Vec<_>>(), ["pets", "flowers102"]);
+    let set = &found.datasets[0];
+    assert_eq!(set.results.len(), 3 * 3 * 2);
+    // Two files of the same weights score the same, draw by draw.
+    for (ours, theirs) in set.results[..4].iter().zip(&set.results[12..16]) {
+        assert_eq!(
+            (ours.accuracy, &ours.confusion, ours.shots),
+            (theirs.accuracy, &theirs.confusion, theirs.shots)
+        );
+    }
+    let linear = |result: usize| set.results[result].protocol.split(':').any(|part| part == "cls_last2");
+    assert!(linear(4) && linear(5), "the linear probe sees two class tokens");
+    assert_eq!(set.results[4].shots, Shots::Each(2));
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(table.contains("| encoder, untrained"), "{table}");
+
+    // The same command again finds all it needs; another suite finds the features.
+    let cached = names(&path.join("cache/lejepa/features"));
+    lejepa_succeeds(path, &eval);
+    assert_eq!(report(&path.join("out")), found, "down to the seconds that a fit took");
+    let knn = ["eval", "small/encoder.onnx", "--suite", "knn", "--data", "sets/stripes"];
+    lejepa_succeeds(path, &knn);
+    assert_eq!(names(&path.join("cache/lejepa/features")), cached);
+}
+
+#[test]
+fn a_published_set_has_the_numbers_of_the_paper_beside_it_if_it_is_that_set() {
+    let folder = workspace();
+    let path = folder.path();
+    lejepa_succeeds(path, &["train", "--config", "train.toml", "--out", "run", "--epochs", "1"]);
+    lejepa_succeeds(path, &["export", "run"]);
+    let pets = repository().join("tests/formats/pets");
+    let eval =
+        ["eval", "encoder.onnx", "--suite", "fewshot", "--data", pets.to_str().unwrap(), "--out", "out"];
+    let output = lejepa(path, &eval);
+    // The fixture has three images of two breeds: it is not the set that the paper's numbers are of.
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(report(&path.join("out")).datasets[0].published.is_empty());
+}
+
+#[test]
+fn the_isotropy_argument_needs_no_encoder() {
+    let folder = workspace();
+    let path = folder.path();
+    let suite = "[demonstration]\nconditions = [30.0]\nlinear = { draws = 40 }\nsmooth = { draws = 4 }";
+    std::fs::write(path.join("demo.toml"), suite).unwrap();
+    lejepa_succeeds(path, &["eval", "--suite", "demo.toml", "--out", "out"]);
+    let found = report(&path.join("out")).demonstration.unwrap();
+    assert_eq!(found.linear.iter().map(|point| point.condition).collect::<Vec<_>>(), [1., 30.]);
+    assert!(!found.verdicts.is_empty());
+}
