@@ -43,9 +43,10 @@ rm -rf "$out"
 mkdir -p "$out"
 stage train "$lejepa" train --config models/fashion-mnist-vit/train.toml --out "$out/run"
 stage export "$lejepa" export "$out/run" --out "$out/encoder.onnx" --licence "MIT OR Apache-2.0"
-stage eval "$lejepa" eval "$out/encoder.onnx" --suite quick --data .lejepa/data/fashion-mnist --out "$out/report"
+stage eval "$lejepa" eval "$out/encoder.onnx" --suite quick --data .lejepa/data/fashion-mnist --out "$out/report" \
+    --cache .lejepa/features
 
 printf '\n%-8s %10s\n' stage time
 for i in "${!names[@]}"; do row "${names[i]}" "${times[i]}"; done
 row total $(($(now) - begin))
-printf '\nresults: %s and %s\n' "$out/report/report.md" "$out/report/report.json"
+printf '\nresults: %s (also .md, .json and .csv)\n' "$out/report/report.html"
