@@ -47,8 +47,8 @@ fn default_steps() -> usize {
     1000
 }
 
-/// Newton's decrement at which a fit ends, relative to the value: probabilities are then off by some 1e-5.
-const TOLERANCE: f64 = 1e-10;
+/// Newton's decrement at which a fit ends, relative to the value: probabilities are then off by less than 1e-5.
+const TOLERANCE: f64 = 1e-11;
 
 /// A fitted probe.
 #[derive(Debug, Clone)]
