@@ -20,6 +20,7 @@
 mod adamw;
 mod centred;
 mod choice;
+mod dataset;
 mod distance;
 mod error;
 mod exponential;
