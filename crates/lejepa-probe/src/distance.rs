@@ -5,7 +5,9 @@ use ndarray::{Array2, ArrayView1};
 use rayon::prelude::*;
 
 use crate::centred::mean;
-use crate::tiles::{Real, Rows};
+use crate::panels::Panels;
+use crate::real::Real;
+use crate::tiles;
 
 /// Rounding of a product of two rows of length 1 in f32, with a margin; 2e-7 was measured for 384 numbers.
 const SINGLE: f64 = 1e-6;
@@ -23,8 +25,8 @@ pub(crate) struct Distances<'a> {
 
 /// What products are made of.
 pub(crate) struct Layout<T> {
-    pub(crate) bank: Rows<T>,
-    pub(crate) queries: Rows<T>,
+    pub(crate) bank: Panels<T>,
+    pub(crate) queries: Panels<T>,
     /// `|q|^2` of every query: `|q - x|^2 = |q|^2 - 2 product`
     pub(crate) squares: Vec<f64>,
     /// By how much half a squared distance may be wrong.
@@ -47,29 +49,25 @@ impl<'a> Distances<'a> {
 
     pub(crate) fn layout<T: Real>(&self) -> Layout<T> {
         let precision = if size_of::<T>() == size_of::<f32>() { SINGLE } else { DOUBLE };
-        let (bank, _) = self.rows(self.bank, |square| -square / 2.);
-        let (queries, squares) = self.rows(self.queries, |_| 1.);
-        Layout { bank, queries, squares, rounding: precision * self.largest }
+        let dim = self.bank.ncols() + 1;
+        let squares = self.queries.outer_iter().into_par_iter().map(|row| square(row, &self.mean)).collect();
+        Layout {
+            bank: tiles::bank(self.bank, dim, |row, to| self.write(row, |square| -square / 2., to)),
+            queries: tiles::queries(self.queries, dim, |row, to| self.write(row, |_| 1., to)),
+            squares,
+            rounding: precision * self.largest,
+        }
     }
 
-    /// Centred rows with one more column, and their squared lengths.
-    fn rows<T: Real>(&self, features: &Array2<f32>, last: impl Fn(f64) -> f64 + Sync) -> (Rows<T>, Vec<f64>) {
-        let dim = features.ncols() + 1;
-        let mut values = vec![T::rounded(0.); features.nrows() * dim];
-        let pairs = values.par_chunks_exact_mut(dim).zip(features.outer_iter().into_par_iter());
-        let squares = pairs
-            .map(|(to, row)| {
-                let centred = row.iter().zip(&self.mean).map(|(value, mean)| f64::from(*value) - mean);
-                let mut square = 0.;
-                for (to, value) in to.iter_mut().zip(centred) {
-                    *to = T::rounded(value);
-                    square += value * value;
-                }
-                to[dim - 1] = T::rounded(last(square));
-                square
-            })
-            .collect();
-        (Rows { values, dim }, squares)
+    /// A centred row with one more column, which its squared length decides.
+    fn write<T: Real>(&self, row: ArrayView1<'_, f32>, last: impl Fn(f64) -> f64, to: &mut [T]) {
+        let mut square = 0.;
+        for ((to, value), mean) in to.iter_mut().zip(row).zip(&self.mean) {
+            let centred = f64::from(*value) - mean;
+            *to = T::rounded(centred);
+            square += centred * centred;
+        }
+        to[row.len()] = T::rounded(last(square));
     }
 
     /// The squared distance itself.

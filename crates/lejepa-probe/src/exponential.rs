@@ -1,4 +1,4 @@
-//! The exponential function in f32 without branches, which compilers turn into vector instructions.
+//! The exponential function without branches, which compilers turn into vector instructions.
 //!
 //! ```text
 //! e^x = 2^n 2^f     n the nearest integer to x / ln 2, |f| <= 1/2, 2^f by its Taylor polynomial
@@ -32,12 +32,45 @@ pub(crate) fn exponential(x: f32) -> f32 {
     f32::from_bits(power.to_bits().wrapping_add(shifted.to_bits() << 23))
 }
 
+/// The same in f64.
+const ROUNDING_F64: f64 = 6_755_399_441_055_744.;
+/// Below, where a power of two could no longer be written, the result stays that of -708.
+const LEAST_F64: f64 = -708.;
+/// `1 / k!` for k from 12 to 0.
+const TAYLOR_F64: [f64; 13] = [
+    1. / 479_001_600.,
+    1. / 39_916_800.,
+    1. / 3_628_800.,
+    1. / 362_880.,
+    1. / 40_320.,
+    1. / 5_040.,
+    1. / 720.,
+    1. / 120.,
+    1. / 24.,
+    1. / 6.,
+    1. / 2.,
+    1.,
+    1.,
+];
+
+/// `e^x` for `x` up to 0, to three units in the last place.
+#[inline(always)]
+pub(crate) fn exponential_f64(x: f64) -> f64 {
+    let x = if x > LEAST_F64 { x } else { LEAST_F64 };
+    let shifted = x * std::f64::consts::LOG2_E + ROUNDING_F64;
+    let integer = shifted - ROUNDING_F64;
+    let rest = x - integer * 6.931_471_803_691_238e-1 - integer * 1.908_214_929_270_587_7e-10;
+    let power = TAYLOR_F64.iter().skip(1).fold(TAYLOR_F64[0], |sum, coefficient| sum * rest + coefficient);
+    f64::from_bits(power.to_bits().wrapping_add(shifted.to_bits() << 52))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Three units in the last place.
     const TOLERANCE: f64 = 1.8e-7 * 2.;
+    const TOLERANCE_F64: f64 = 3.3e-16 * 2.;
 
     #[test]
     fn it_is_the_exponential() {
@@ -48,6 +81,13 @@ mod tests {
             assert!(error < TOLERANCE, "{x}: {error:e}");
         }
         assert_eq!(exponential(0.), 1.);
+        for step in 0..=708_000 {
+            let x = -f64::from(step) / 1e3;
+            let error = (exponential_f64(x) / x.exp() - 1.).abs();
+            assert!(error < TOLERANCE_F64, "{x}: {error:e}");
+        }
+        assert_eq!(exponential_f64(0.), 1.);
+        assert!(exponential_f64(-1e9) < 1e-307);
         assert!(exponential(-1e9) < 1e-37);
     }
 }

@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::Candidates;
 use crate::distance::{Distances, scale};
-use crate::nearest::{Found, LANES, Nearest, largest};
-use crate::tiles::{Real, Visitor, visit_products};
+use crate::nearest::{Found, LANES, Nearest, any_from, largest};
+use crate::real::Real;
+use crate::tiles::{Visitor, visit_products};
 use crate::{Choice, Error, Features, Result, Scores, Targets};
 
 /// The probe's settings.
@@ -141,6 +142,7 @@ impl<T: Real> Visitor<T> for Smoothing<'_> {
         Sums { largest: T::LOWEST, sums, nearest: NEAREST.start(query) }
     }
 
+    #[inline(always)]
     fn visit(&self, state: &mut Sums<T>, first: usize, products: &[T]) {
         if size_of::<T>() == size_of::<f32>() {
             NEAREST.visit(&mut state.nearest, first, products);
@@ -157,7 +159,7 @@ impl<T: Real> Visitor<T> for Smoothing<'_> {
             let (sums, total) = sums.split_at_mut(width - 1);
             let mut weights = [T::rounded(0.); LANES];
             for (lanes, first) in products.chunks(LANES).zip((first..).step_by(LANES)) {
-                if largest(T::LOWEST, lanes) < least {
+                if !any_from(least, lanes) {
                     continue;
                 }
                 for (weight, product) in weights.iter_mut().zip(lanes) {

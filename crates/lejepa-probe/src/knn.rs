@@ -1,12 +1,11 @@
 //! Weighted k-nearest-neighbour classification as DINO does it: cosine similarity, votes
 //! `exp(similarity / temperature)`.
 
-use ndarray::Array2;
-use rayon::prelude::*;
+use ndarray::{Array2, ArrayView1};
 use serde::{Deserialize, Serialize};
 
 use crate::nearest::Nearest;
-use crate::tiles::{Rows, visit_products};
+use crate::tiles::{self, visit_products};
 use crate::{Error, Features, Result, Scores};
 
 /// The probe's settings.
@@ -39,7 +38,11 @@ impl Knn {
             }
         }
         let nearest = Nearest { count: self.k.min(labels.len()) };
-        let found = visit_products(&unit_rows(queries), &unit_rows(train.values()), &nearest);
+        let found = visit_products(
+            &tiles::queries(queries, train.dim(), write_unit),
+            &tiles::bank(train.values(), train.dim(), write_unit),
+            &nearest,
+        );
         let mut scores = Array2::zeros((queries.nrows(), train.targets().outputs()));
         for (mut shares, mut found) in scores.outer_iter_mut().zip(found) {
             let neighbours = found.rows();
@@ -55,13 +58,8 @@ impl Knn {
     }
 }
 
-/// Rows of unit length.
-fn unit_rows(features: &Array2<f32>) -> Rows<f32> {
-    let dim = features.ncols();
-    let mut values = vec![0.; features.len()];
-    values.par_chunks_exact_mut(dim).zip(features.outer_iter().into_par_iter()).for_each(|(unit, row)| {
-        let norm = row.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt().max(1e-12);
-        unit.iter_mut().zip(row).for_each(|(unit, value)| *unit = (f64::from(*value) / norm) as f32);
-    });
-    Rows { values, dim }
+/// A row of unit length.
+fn write_unit(row: ArrayView1<'_, f32>, unit: &mut [f32]) {
+    let norm = row.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt().max(1e-12);
+    unit.iter_mut().zip(row).for_each(|(unit, value)| *unit = (f64::from(*value) / norm) as f32);
 }

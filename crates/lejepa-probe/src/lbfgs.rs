@@ -144,7 +144,16 @@ fn direction(gradient: &[f64], inverse: &[f64], memory: &VecDeque<Pair>) -> Vec<
 }
 
 fn dot(left: &[f64], right: &[f64]) -> f64 {
-    left.iter().zip(right).map(|(left, right)| left * right).sum()
+    // Several sums side by side, which a single one would wait for.
+    let ((left, left_rest), (right, right_rest)) = (left.as_chunks::<8>(), right.as_chunks::<8>());
+    let mut sums = [0.; 8];
+    for (left, right) in left.iter().zip(right) {
+        for lane in 0..8 {
+            sums[lane] += left[lane] * right[lane];
+        }
+    }
+    let rest = left_rest.iter().zip(right_rest).map(|(left, right)| left * right);
+    sums.into_iter().chain(rest).sum()
 }
 
 fn add(target: &mut [f64], factor: f64, values: &[f64]) {

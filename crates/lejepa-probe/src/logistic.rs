@@ -11,8 +11,7 @@
 
 use std::collections::BTreeSet;
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatRef, Par, Side};
+use faer::{Mat, MatRef, Side};
 use ndarray::Array2;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -21,6 +20,8 @@ use crate::centred::{centred, mean, product};
 use crate::choice::Candidates;
 use crate::features::same_dimensions;
 use crate::lbfgs::{Lbfgs, Stop};
+use crate::losses::Losses;
+use crate::skinny::WIDTH;
 use crate::{Choice, Error, Features, Result, Scores};
 
 /// The probe's settings.
@@ -46,10 +47,8 @@ fn default_steps() -> usize {
     1000
 }
 
-/// Newton's decrement at which a fit ends, relative to the value: probabilities are then off by some 1e-5.
-const TOLERANCE: f64 = 1e-10;
-/// Rows that are worked on at once: they and their products stay in a core's cache.
-const BLOCK: usize = 128;
+/// Newton's decrement at which a fit ends, relative to the value: probabilities are then off by less than 1e-5.
+const TOLERANCE: f64 = 1e-11;
 
 /// A fitted probe.
 #[derive(Debug, Clone)]
@@ -63,10 +62,8 @@ pub struct LogisticSolution {
 
 /// Features prepared for any number of fits.
 pub struct LogisticProblem {
-    /// `(samples, dim + 1)`: centred, in principal directions, and a one for the intercept.
-    rows: Vec<f64>,
-    /// Positions in `known`.
-    labels: Vec<usize>,
+    /// Features centred and in principal directions; labels are positions in `known`.
+    losses: Losses,
     /// Classes that have samples.
     known: Vec<usize>,
     /// All classes.
@@ -74,7 +71,7 @@ pub struct LogisticProblem {
     mean: Vec<f64>,
     /// `(dim, dim)`: principal directions as columns.
     rotation: Mat<f64>,
-    /// The last solution: `(dim + 1, known classes)`, row by row.
+    /// The last solution.
     point: Vec<f64>,
     /// Its `C`, the solution before it and that one's.
     last: Option<f64>,
@@ -113,21 +110,19 @@ impl LogisticProblem {
         let eigen = gram.self_adjoint_eigen(Side::Lower).map_err(|_| Error::NoEigenvectors)?;
         let rotation = eigen.U().to_owned();
         let rotated = product(centred.as_ref(), rotation.as_ref());
-        let mut rows = Vec::with_capacity(samples * (dim + 1));
-        for sample in 0..samples {
-            rows.extend((0..dim).map(|column| rotated[(sample, column)]));
-            rows.push(1.);
-        }
-        let point = vec![0.; (dim + 1) * known.len()];
-        let classes = train.targets().outputs();
+        let width = dim.next_multiple_of(WIDTH);
+        let mut rows = vec![0.; samples * width];
+        rows.par_chunks_exact_mut(width).enumerate().for_each(|(sample, row)| {
+            row.iter_mut().zip(rotated.row(sample).iter()).for_each(|(to, from)| *to = *from as f32);
+        });
+        let losses = Losses { rows, width, labels, classes: known.len() };
         Ok(Self {
-            rows,
-            labels,
+            point: vec![0.; losses.parameters()],
+            losses,
             known,
-            classes,
+            classes: train.targets().outputs(),
             mean,
             rotation,
-            point,
             last: None,
             before: None,
             lbfgs: Lbfgs::default(),
@@ -139,21 +134,20 @@ impl LogisticProblem {
         if !(c.is_finite() && c > 0.) {
             return Err(Error::NotPositive { setting: "c", got: c });
         }
-        let (classes, samples) = (self.known.len(), self.labels.len().max(1) as f64);
-        let width = self.mean.len() + 1;
+        let samples = self.losses.labels.len().max(1) as f64;
         // Everything but the intercepts, which come last.
-        let penalised = (width - 1) * classes;
+        let penalised = self.losses.weights();
         let mut point = self.start(c);
         let mut lbfgs = std::mem::take(&mut self.lbfgs);
         if let Some(last) = self.last {
             lbfgs.add_quadratic(&vec![1. / c - 1. / last; penalised]);
         }
-        let mut inverse = self.diagonal(&point);
+        let mut inverse = self.losses.curvature(&point);
         inverse[..penalised].iter_mut().for_each(|curvature| *curvature += 1. / c);
         inverse.iter_mut().for_each(|curvature| *curvature = 1. / curvature.max(1e-9 * samples));
         let stop = Stop { steps, decrement: TOLERANCE };
         lbfgs.minimise(&mut point, &inverse, stop, |point, gradient| {
-            let mut value = self.evaluate(point, gradient);
+            let mut value = self.losses.evaluate(point, gradient);
             for (parameter, gradient) in point[..penalised].iter().zip(gradient) {
                 value += 0.5 * parameter * parameter / c;
                 *gradient += parameter / c;
@@ -181,94 +175,18 @@ impl LogisticProblem {
         }
     }
 
-    /// The diagonal of the Hessian of all losses: `sum_i x_ij^2 p_ic (1 - p_ic)`.
-    fn diagonal(&self, point: &[f64]) -> Vec<f64> {
-        let (classes, width) = (self.known.len(), self.mean.len() + 1);
-        let parameters = MatRef::from_row_major_slice(point, width, classes);
-        let blocks = self.rows.par_chunks(BLOCK * width).zip(self.labels.par_chunks(BLOCK));
-        let none = || Mat::<f64>::zeros(width, classes);
-        let sum = blocks
-            .fold(none, |mut sum, (rows, labels)| {
-                let squares: Vec<f64> = rows.iter().map(|value| value * value).collect();
-                let squares = MatRef::from_row_major_slice(&squares, labels.len(), width);
-                let rows = MatRef::from_row_major_slice(rows, labels.len(), width);
-                let mut scores = Mat::zeros(labels.len(), classes);
-                matmul(scores.as_mut(), Accum::Replace, rows, parameters, 1., Par::Seq);
-                residuals(&mut scores, labels);
-                // Either p (1 - p) or, with a residual of p - 1, the same.
-                let spread = Mat::from_fn(labels.len(), classes, |row, class| {
-                    scores[(row, class)].abs() * (1. - scores[(row, class)].abs())
-                });
-                matmul(sum.as_mut(), Accum::Add, squares.transpose(), spread.as_ref(), 1., Par::Seq);
-                sum
-            })
-            .reduce(none, |left, right| left + right);
-        (0..width)
-            .flat_map(|row| (0..classes).map(move |class| (row, class)))
-            .map(|entry| sum[entry])
-            .collect()
-    }
-
-    /// The sum of all losses and its gradient, block of rows by block of rows.
-    fn evaluate(&self, point: &[f64], gradient: &mut [f64]) -> f64 {
-        let (classes, width) = (self.known.len(), self.mean.len() + 1);
-        let parameters = MatRef::from_row_major_slice(point, width, classes);
-        let blocks = self.rows.par_chunks(BLOCK * width).zip(self.labels.par_chunks(BLOCK));
-        let none = || (0., Mat::<f64>::zeros(width, classes));
-        let (value, sum) = blocks
-            .fold(none, |(value, mut sum), (rows, labels)| {
-                let rows = MatRef::from_row_major_slice(rows, labels.len(), width);
-                let mut scores = Mat::zeros(labels.len(), classes);
-                matmul(scores.as_mut(), Accum::Replace, rows, parameters, 1., Par::Seq);
-                let value = value + residuals(&mut scores, labels);
-                matmul(sum.as_mut(), Accum::Add, rows.transpose(), scores.as_ref(), 1., Par::Seq);
-                (value, sum)
-            })
-            .reduce(none, |(left, sum), (right, other)| (left + right, sum + other));
-        for (row, gradients) in gradient.chunks_mut(classes).enumerate() {
-            gradients.iter_mut().enumerate().for_each(|(class, gradient)| *gradient = sum[(row, class)]);
-        }
-        value
-    }
-
     /// Back from centred principal directions.
     fn solution(&self) -> LogisticSolution {
-        let (dim, classes) = (self.mean.len(), self.known.len());
-        let parameters = MatRef::from_row_major_slice(&self.point, dim + 1, classes);
-        let weights = product(self.rotation.as_ref(), parameters.subrows(0, dim));
-        let intercept = (0..classes)
-            .map(|class| {
-                let of_mean: f64 =
-                    self.mean.iter().enumerate().map(|(row, mean)| mean * weights[(row, class)]).sum();
-                parameters[(dim, class)] - of_mean
-            })
-            .collect();
+        let (weights, intercepts) = self.point.split_at(self.losses.weights());
+        let weights = MatRef::from_column_major_slice(weights, self.losses.width, self.known.len());
+        let weights = product(self.rotation.as_ref(), weights.subrows(0, self.mean.len()));
+        let of_mean = |class: usize| -> f64 {
+            self.mean.iter().zip(weights.col(class).iter()).map(|(mean, weight)| mean * weight).sum()
+        };
+        let intercept =
+            intercepts.iter().enumerate().map(|(class, intercept)| intercept - of_mean(class)).collect();
         LogisticSolution { weights, intercept, known: self.known.clone(), classes: self.classes }
     }
-}
-
-/// Scores become `softmax - one-hot`; returns the sum of the losses, to the last digit even where they are
-/// next to nothing.
-fn residuals(scores: &mut Mat<f64>, labels: &[usize]) -> f64 {
-    let classes = scores.ncols();
-    let mut value = 0.;
-    for (row, &label) in labels.iter().enumerate() {
-        let best = (0..classes).fold(0, |best, class| match scores[(row, class)] > scores[(row, best)] {
-            true => class,
-            false => best,
-        });
-        let (largest, own) = (scores[(row, best)], scores[(row, label)]);
-        let mut others = 0.;
-        for class in 0..classes {
-            let power = (scores[(row, class)] - largest).exp();
-            scores[(row, class)] = power;
-            others += if class == best { 0. } else { power };
-        }
-        value += largest - own + others.ln_1p();
-        (0..classes).for_each(|class| scores[(row, class)] /= 1. + others);
-        scores[(row, label)] -= 1.;
-    }
-    value
 }
 
 impl LogisticSolution {

@@ -1,6 +1,7 @@
 //! The largest of many products, as they come.
 
-use crate::tiles::{Real, Visitor};
+use crate::real::Real;
+use crate::tiles::Visitor;
 
 /// Products that are looked at together: nearly always none of them is large enough.
 pub(crate) const LANES: usize = 16;
@@ -26,9 +27,10 @@ impl<T: Real> Visitor<T> for Nearest {
         Found { count: self.count, threshold: T::LOWEST, rows: Vec::new() }
     }
 
+    #[inline(always)]
     fn visit(&self, found: &mut Found<T>, first: usize, products: &[T]) {
         for (lanes, first) in products.chunks(LANES).zip((first..).step_by(LANES)) {
-            if largest(T::LOWEST, lanes) > found.threshold {
+            if any_from(found.threshold, lanes) {
                 for (row, &product) in (first..).zip(lanes) {
                     if product > found.threshold {
                         found.rows.push((row, product));
@@ -60,9 +62,26 @@ impl<T: Real> Found<T> {
     }
 }
 
+/// Whether any is as large as that, or larger.
+#[inline(always)]
+pub(crate) fn any_from<T: Real>(least: T, products: &[T]) -> bool {
+    // Without a way out in between, so that they are compared side by side.
+    match products.first_chunk::<LANES>() {
+        Some(lanes) => lanes.iter().fold(false, |any, product| any | (*product >= least)),
+        None => products.iter().any(|product| *product >= least),
+    }
+}
+
 /// The largest of all and of `least`.
+#[inline(always)]
 pub(crate) fn largest<T: Real>(least: T, products: &[T]) -> T {
-    products.iter().fold(least, |largest, next| if *next > largest { *next } else { largest })
+    let larger = |left: T, right: T| if right > left { right } else { left };
+    let (chunks, rest) = products.as_chunks::<LANES>();
+    let mut lanes = [least; LANES];
+    for chunk in chunks {
+        lanes.iter_mut().zip(chunk).for_each(|(lane, next)| *lane = larger(*lane, *next));
+    }
+    lanes.into_iter().chain(rest.iter().copied()).fold(least, larger)
 }
 
 fn before<T: Real>(left: &(usize, T), right: &(usize, T)) -> std::cmp::Ordering {

@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::Candidates;
 use crate::distance::{Distances, Layout, scale};
-use crate::nearest::{Found, LANES, Nearest, largest};
-use crate::tiles::{Real, Visitor, visit_products};
+use crate::nearest::{Found, LANES, Nearest, any_from};
+use crate::real::Real;
+use crate::tiles::{Visitor, visit_products};
 use crate::{Choice, Error, Features, Result, Scores, Targets};
 
 /// The probe's settings.
@@ -133,6 +134,7 @@ impl<T: Real> Visitor<T> for Ball<'_, T> {
         Content { query, sums: vec![0.; self.targets.outputs()], count: 0, nearest: NEAREST.start(query) }
     }
 
+    #[inline(always)]
     fn visit(&self, content: &mut Content<T>, first: usize, products: &[T]) {
         // Only a query that is still alone needs to know its nearest sample.
         if content.count == 0 {
@@ -143,7 +145,7 @@ impl<T: Real> Visitor<T> for Ball<'_, T> {
         let rounding = self.layout.rounding;
         let possible = T::rounded(border - rounding);
         for (lanes, first) in products.chunks(LANES).zip((first..).step_by(LANES)) {
-            if largest(T::LOWEST, lanes) < possible {
+            if !any_from(possible, lanes) {
                 continue;
             }
             for (row, product) in (first..).zip(lanes).map(|(row, product)| (row, (*product).into())) {

@@ -8,51 +8,58 @@
 //! Either way the nearest row has the largest product. A tile stays in a core's cache, so that memory grows
 //! neither with the number of queries nor with the size of the bank.
 
-use faer::linalg::matmul::matmul;
-use faer::traits::ComplexField;
-use faer::{Accum, MatMut, MatRef, Par};
+use std::marker::PhantomData;
+
+use ndarray::{Array2, ArrayView1};
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use crate::exponential::exponential;
+use crate::panels::Panels;
+use crate::real::Real;
 
-/// Queries that one thread works on at a time.
-const QUERIES: usize = 128;
-/// Rows of the bank that they are multiplied with at a time.
-const BANK: usize = 1024;
+/// Queries whose products stay in registers, with [`VECTORS`] vectors of the bank each.
+const GROUP: usize = 6;
+/// Vectors of a processor that a panel of the bank is wide.
+const VECTORS: usize = 2;
+/// Numbers of a row at most that are multiplied before the next rows are: a panel's stay in the first cache.
+const DEPTH: usize = 400;
+/// Queries that one thread works on at a time, which stay in the second.
+const QUERIES: usize = 16 * GROUP;
+/// Rows of the bank at least whose products with them are computed before they are looked at.
+const BANK: usize = 256;
 
-/// The numbers that products are computed in.
-pub(crate) trait Real: ComplexField + Copy + PartialOrd + Into<f64> + Send + Sync {
-    const LOWEST: Self;
-    fn rounded(value: f64) -> Self;
-    /// `exp((product - largest) scale)`, which is not above 1.
-    fn weight(product: Self, largest: Self, scale: Self) -> Self;
+/// Queries for [`visit_products`]: `write` is given every row and room for `dim` numbers.
+pub(crate) fn queries<T: Real>(
+    features: &Array2<f32>,
+    dim: usize,
+    write: impl Fn(ArrayView1<'_, f32>, &mut [T]) + Sync,
+) -> Panels<T> {
+    Panels::new(features, dim, GROUP, write)
 }
 
-impl Real for f32 {
-    const LOWEST: Self = Self::NEG_INFINITY;
-    fn rounded(value: f64) -> Self {
-        value as Self
-    }
-    fn weight(product: Self, largest: Self, scale: Self) -> Self {
-        exponential((product - largest) * scale)
+/// A bank for [`visit_products`]: `write` is given every row and room for `dim` numbers.
+pub(crate) fn bank<T: Real>(
+    features: &Array2<f32>,
+    dim: usize,
+    write: impl Fn(ArrayView1<'_, f32>, &mut [T]) + Sync,
+) -> Panels<T> {
+    Panels::new(features, dim, Arch::new().dispatch(Width::<T>(PhantomData)), write)
+}
+
+/// Finds how wide the bank's panels are on this processor.
+struct Width<T>(PhantomData<T>);
+
+impl<T: Real> WithSimd for Width<T> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) -> usize {
+        width::<T, S>()
     }
 }
 
-impl Real for f64 {
-    const LOWEST: Self = Self::NEG_INFINITY;
-    fn rounded(value: f64) -> Self {
-        value
-    }
-    fn weight(product: Self, largest: Self, scale: Self) -> Self {
-        ((product - largest) * scale).exp()
-    }
-}
-
-/// Rows of equal length, one after the other.
-pub(crate) struct Rows<T> {
-    pub(crate) values: Vec<T>,
-    /// At least 1.
-    pub(crate) dim: usize,
+fn width<T: Real, S: Simd>() -> usize {
+    VECTORS * size_of::<T::Vector<S>>() / size_of::<T>()
 }
 
 /// What happens to the products of one query.
@@ -66,33 +73,81 @@ pub(crate) trait Visitor<T>: Sync {
 
 /// The state of every query after all products, in order.
 pub(crate) fn visit_products<T: Real, V: Visitor<T>>(
-    queries: &Rows<T>,
-    bank: &Rows<T>,
+    queries: &Panels<T>,
+    bank: &Panels<T>,
     visitor: &V,
 ) -> Vec<V::State>
 where
     V::State: Send,
 {
-    let dim = bank.dim;
-    let blocks = queries.values.par_chunks(QUERIES * dim).enumerate();
-    let states = blocks.flat_map_iter(|(block, rows)| {
-        let count = rows.len() / dim;
-        let rows = MatRef::from_column_major_slice(rows, dim, count);
-        let mut states: Vec<V::State> =
-            (0..count).map(|query| visitor.start(block * QUERIES + query)).collect();
-        let mut tile = vec![T::rounded(0.); count * BANK];
-        for (index, bank) in bank.values.chunks(BANK * dim).enumerate() {
-            let height = bank.len() / dim;
-            let tile = &mut tile[..count * height];
-            let bank = MatRef::from_row_major_slice(bank, height, dim);
-            // One column per query: its products lie side by side in memory.
-            let products = MatMut::from_column_major_slice_mut(tile, height, count);
-            matmul(products, Accum::Replace, bank, rows, T::rounded(1.), Par::Seq);
-            for (state, products) in states.iter_mut().zip(tile.chunks_exact(height)) {
-                visitor.visit(state, index * BANK, products);
-            }
-        }
+    let blocks = queries.values.par_chunks(QUERIES * queries.dim).enumerate();
+    let states = blocks.flat_map_iter(|(block, groups)| {
+        let first = block * QUERIES;
+        let count = QUERIES.min(queries.rows - first);
+        let mut states: Vec<V::State> = (first..first + count).map(|query| visitor.start(query)).collect();
+        Arch::new().dispatch(Block { groups, bank, visitor, states: &mut states });
         states
     });
     states.collect()
+}
+
+/// Some queries, with the whole bank.
+struct Block<'a, T, V: Visitor<T>> {
+    /// Panels of queries.
+    groups: &'a [T],
+    bank: &'a Panels<T>,
+    visitor: &'a V,
+    states: &'a mut [V::State],
+}
+
+impl<T: Real, V: Visitor<T>> WithSimd for Block<'_, T, V> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Panels { ref values, width, rows, dim } = *self.bank;
+        let height = BANK.next_multiple_of(width);
+        let queries = self.groups.len() / dim;
+        let mut tile = vec![T::rounded(0.); queries * height]; // (queries, rows of the bank)
+        let depth = dim.div_ceil(dim.div_ceil(DEPTH));
+        for (panels, first) in values.chunks(height * dim).zip((0..).step_by(height)) {
+            tile.fill(T::rounded(0.));
+            for from in (0..dim).step_by(depth) {
+                let part = from..dim.min(from + depth);
+                for (panel, column) in panels.chunks_exact(width * dim).zip((0..).step_by(width)) {
+                    let panel = &panel[width * part.start..width * part.end];
+                    let tiles = tile.chunks_exact_mut(GROUP * height);
+                    for (group, tile) in self.groups.chunks_exact(GROUP * dim).zip(tiles) {
+                        let group = &group[GROUP * part.start..GROUP * part.end];
+                        let sums = products::<T, S>(simd, panel, group);
+                        for (sums, tile) in sums.iter().zip(tile.chunks_exact_mut(height)) {
+                            let tile = T::vectors_mut::<S>(&mut tile[column..column + width]);
+                            tile.iter_mut().zip(sums).for_each(|(to, sum)| *to = T::add(simd, *to, *sum));
+                        }
+                    }
+                }
+            }
+            let meant = height.min(rows - first);
+            for (state, products) in self.states.iter_mut().zip(tile.chunks_exact(height)) {
+                self.visitor.visit(state, first, &products[..meant]);
+            }
+        }
+    }
+}
+
+/// Of a group of queries with a panel of the bank.
+#[inline(always)]
+fn products<T: Real, S: Simd>(simd: S, panel: &[T], group: &[T]) -> [[T::Vector<S>; VECTORS]; GROUP] {
+    let mut sums = [[T::splat(simd, T::rounded(0.)); VECTORS]; GROUP];
+    let (panel, _) = T::vectors::<S>(panel).as_chunks::<VECTORS>();
+    let (group, _) = group.as_chunks::<GROUP>();
+    for (rows, queries) in panel.iter().zip(group) {
+        for (sums, query) in sums.iter_mut().zip(queries) {
+            let query = T::splat(simd, *query);
+            for (sum, rows) in sums.iter_mut().zip(rows) {
+                *sum = T::multiply_add(simd, *rows, query, *sum);
+            }
+        }
+    }
+    sums
 }
