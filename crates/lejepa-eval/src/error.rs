@@ -76,6 +76,24 @@ pub enum Error {
     /// Features that are all the same have no shape.
     #[error("the training features do not vary: there is nothing to whiten")]
     NoVariance,
+    /// A mask that keeps nothing, or more than there is.
+    #[error("the share of attention to keep must be above 0 and at most 1, got: {got}")]
+    AttentionMass {
+        /// The share.
+        got: f64,
+    },
+    /// Attention is what a softmax gives.
+    #[error("attention must be finite and not negative")]
+    NotAttention,
+    /// Nothing to make colours of.
+    #[error("the features of patches are not finite")]
+    PatchesNotFinite,
+    /// An array of unexpected shape.
+    #[error("features have an unexpected shape")]
+    Shape(#[source] ndarray::ShapeError),
+    /// No thread for a map.
+    #[error("cannot start a thread")]
+    Threads(#[source] rayon::ThreadPoolBuildError),
     /// Targets that cannot be compared.
     #[error("training and test targets are not of the same kind: {train} and {test}")]
     UnlikeTargets {

@@ -14,6 +14,7 @@
 //! ```
 
 mod cell;
+mod directions;
 mod draw;
 mod error;
 mod evaluation;
@@ -26,9 +27,11 @@ mod image_list;
 mod isotropy;
 mod known_dataset;
 mod labelled_set;
+mod map;
 mod markdown;
 mod number;
 mod paper;
+mod picture;
 mod probe;
 mod remarks;
 mod report;
@@ -56,7 +59,9 @@ pub use isotropy::*;
 pub use known_dataset::KnownDataset;
 pub use labelled_set::LabelledSet;
 pub use lejepa_probe::{Features, Knn, Ridge, RidgeSolution, predicted};
+pub use map::{EmbeddingMap, MapMethod, Sprite};
 pub use markdown::{to_markdown, to_table};
+pub use picture::*;
 pub use probe::Probe;
 pub use report::{
     CandidateInfo, CandidateIsotropy, Comparison, DatasetReport, DrawResult, Interval, MissingDataset,
