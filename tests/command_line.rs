@@ -44,6 +44,8 @@ fn help_is_as_written_down() {
         ("verify", &["verify", "--help"]),
         ("embed", &["embed", "--help"]),
         ("eval", &["eval", "--help"]),
+        ("pca", &["pca", "--help"]),
+        ("attention", &["attention", "--help"]),
         ("gauge", &["gauge", "--help"]),
         ("data", &["data", "--help"]),
         ("data-inspect", &["data", "inspect", "--help"]),

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use lejepa_data::Error as DataError;
+use lejepa_data::{Error as DataError, Output};
 use lejepa_embed::Error as EmbedError;
 use lejepa_eval::Error as EvalError;
 use lejepa_loss::Error as LossError;
@@ -51,6 +51,7 @@ fn is_usage(error: &anyhow::Error) -> bool {
                     EvalError::UnknownSuite { .. }
                         | EvalError::Suite { .. }
                         | EvalError::FeatureFormat { .. }
+                        | EvalError::AttentionMass { .. }
                 ) || matches!(error, EvalError::Data(error) if is_data_usage(error))
                     || matches!(error, EvalError::Encoder(error) if is_embed_usage(error))
             })
@@ -105,6 +106,13 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
             (Some(EmbedError::NotAnEncoder { .. }), _, _) => Some(
                 "export the run again, or describe an encoder of another project with --preprocess FILE",
             ),
+            (Some(EmbedError::MissingOutput { output: Output::ClsAttention, .. }), _, _) => Some(
+                "attention is that of a class token: ConvNets have none, and `lejepa pca` draws their last map; \
+                 of a vision transformer with one, `lejepa export --outputs embedding,cls_attention` writes it",
+            ),
+            (Some(EmbedError::MissingOutput { output: Output::PatchTokens, .. }), _, _) => {
+                Some("`lejepa export --outputs embedding,patch_tokens` writes it")
+            }
             (_, Some(TrainError::NoCheckpoint { .. }), _) => {
                 Some("name the --out folder of a `lejepa train`")
             }

@@ -6,6 +6,7 @@ mod encoder_file;
 mod failure;
 mod interrupt;
 mod output;
+mod picture_arguments;
 mod progress;
 mod recipe;
 mod run_folder;
@@ -42,6 +43,8 @@ enum Command {
     Verify(commands::verify::Arguments),
     Embed(commands::embed::Arguments),
     Eval(commands::eval::Arguments),
+    Pca(commands::pca::Arguments),
+    Attention(commands::attention::Arguments),
     Gauge(commands::gauge::Arguments),
     #[command(subcommand)]
     Data(commands::data::Command),
@@ -60,6 +63,8 @@ fn main() -> ExitCode {
         Command::Verify(arguments) => commands::verify::run(arguments),
         Command::Embed(arguments) => commands::embed::run(arguments),
         Command::Eval(arguments) => commands::eval::run(arguments),
+        Command::Pca(arguments) => commands::pca::run(arguments),
+        Command::Attention(arguments) => commands::attention::run(arguments),
         Command::Gauge(arguments) => commands::gauge::run(arguments),
         Command::Data(command) => commands::data::run(command),
         Command::Doctor(arguments) => commands::doctor::run(arguments),

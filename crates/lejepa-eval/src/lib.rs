@@ -40,6 +40,7 @@ mod report_folder;
 mod samples;
 mod score_table;
 mod set_features;
+mod set_pictures;
 mod set_run;
 mod shots;
 mod spreadsheet;
@@ -68,6 +69,7 @@ pub use report::{
     PairedTest, ProbeResult, Published, Report, Source,
 };
 pub use report_folder::ReportFolder;
+pub use set_pictures::{AttentionJpegs, CandidatePictures, PatchPictures, Pictures, SetPictures, ShownImage};
 pub use shots::Shots;
 pub use spreadsheet::to_csv;
 pub use suite::{Baseline, Suite};

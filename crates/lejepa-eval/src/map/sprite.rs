@@ -19,8 +19,8 @@ pub struct Sprite {
     pub picture: Jpeg,
 }
 
-/// Pixels of a thumbnail's side: three times those of Fashion-MNIST's images, nearly.
-const SIDE: usize = 80;
+/// Pixels of a thumbnail's side.
+const SIDE: usize = 64;
 const QUALITY: u8 = 60;
 /// Around images that are not square, in light and dark alike.
 const MOUNT: u8 = 128;

@@ -168,6 +168,10 @@ fn push_data(text: &mut String, report: &Report, dataset: &DatasetReport) {
     for remark in remarks(report, dataset) {
         let _ = writeln!(text, "  - {}", plain(&remark));
     }
+    if let Some(pictures) = &dataset.pictures {
+        let points = counted(pictures.points.len(), "test image");
+        let _ = writeln!(text, "  - maps and pictures of {points}: see `report.html`");
+    }
 }
 
 fn push_results(text: &mut String, report: &Report, footnotes: &Footnotes<'_>) {

@@ -30,7 +30,7 @@ pub struct AttentionPictures {
 }
 
 /// How much of the surroundings of a mask is left.
-const DIMMED: Overlay = Overlay { colour: [16, 16, 20], opacity: 0.78 };
+const DIMMED: Overlay = Overlay { colour: [16, 16, 20], opacity: 0.7 };
 /// The edge between both stays visible on dark images too.
 const TINT: Overlay = Overlay { colour: [255, 196, 0], opacity: 0.16 };
 
@@ -52,16 +52,18 @@ impl AttentionPictures {
     fn picture(&self, name: String, image: &Image, attention: &Array2<f32>) -> Result<AttentionPicture> {
         let size = (image.height(), image.width());
         let mask = attention_mask(attention.view(), self.mass)?;
-        let coverage = self.upsampling.enlarge_mask(mask.view(), size);
+        // Inside or outside, also of a smooth outline.
+        let coverage =
+            self.upsampling.enlarge_mask(mask.view(), size).mapv(|share| f32::from(u8::from(share >= 0.5)));
         let outside = coverage.mapv(|inside| 1. - inside);
         let overlay = TINT.draw(&DIMMED.draw(image, outside.view())?, coverage.view())?;
         let largest = attention.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
         let relative = self.upsampling.enlarge(attention.mapv(|value| value / largest).view(), size);
-        let white = Image::from_pixels(size.0, size.1, 1, vec![0; size.0 * size.1])?;
+        let black = Image::from_pixels(size.0, size.1, 1, vec![0; size.0 * size.1])?;
         Ok(AttentionPicture {
             name,
             heat: blend(image, relative.view(), |value| (heat(value), 1.))?,
-            mask: blend(&white, coverage.view(), |inside| ([255; 3], inside))?,
+            mask: blend(&black, coverage.view(), |inside| ([255; 3], inside))?,
             overlay,
         })
     }
@@ -111,5 +113,13 @@ mod tests {
         let pictures = pictures.of(&image(), array![[[0., 0.]]].view()).unwrap();
         assert!(pictures[1].mask.pixels().iter().all(|&value| value == 0));
         assert_eq!(pictures[1].heat.pixels()[..3], heat(0.));
+    }
+
+    #[test]
+    fn masks_have_an_edge_also_if_they_are_smooth() {
+        let pictures = AttentionPictures { mass: 0.6, upsampling: Upsampling::Smooth };
+        let pictures = pictures.of(&image(), array![[[0.7, 0.1]]].view()).unwrap();
+        assert!(pictures[0].mask.pixels().iter().all(|&value| value == 0 || value == 255));
+        assert_eq!((pictures[0].mask.pixels()[0], pictures[0].mask.pixels()[15 * 3]), (255, 0));
     }
 }

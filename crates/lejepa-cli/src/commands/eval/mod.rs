@@ -128,6 +128,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             Event::Shaping { dataset, candidate } => {
                 spin(&mut bar, format!("{dataset}: shapes of {candidate}"));
             }
+            Event::Drawing { dataset, candidate } => {
+                spin(&mut bar, format!("{dataset}: pictures of {candidate}"));
+            }
             Event::Demonstrating => spin(&mut bar, "simulated features".into()),
             Event::Scored(_) => bar.finish_and_clear(),
         }
