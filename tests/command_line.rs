@@ -46,6 +46,7 @@ fn help_is_as_written_down() {
         ("eval", &["eval", "--help"]),
         ("pca", &["pca", "--help"]),
         ("attention", &["attention", "--help"]),
+        ("segment", &["segment", "--help"]),
         ("gauge", &["gauge", "--help"]),
         ("data", &["data", "--help"]),
         ("data-inspect", &["data", "inspect", "--help"]),

@@ -142,8 +142,9 @@ fn a_convolutional_network_has_components_but_no_attention() {
     assert_eq!(
         message,
         "error: no output cls_attention, only embedding, patch_tokens: encoder.onnx\n\
-         hint: attention is that of a class token: ConvNets have none, and `lejepa pca` draws their last map; \
-         of a vision transformer with one, `lejepa export --outputs embedding,cls_attention` writes it"
+         hint: attention is that of a class token: ConvNets have none, but `lejepa pca` draws their last map and \
+         `lejepa segment --method propagate` follows masks with it; of a vision transformer with one, \
+         `lejepa export --outputs embedding,cls_attention` writes it"
     );
     assert!(!path.join("attention").exists());
 }

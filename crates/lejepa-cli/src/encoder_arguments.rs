@@ -73,6 +73,13 @@ impl ComputingArguments {
         }
         opener
     }
+
+    /// The same for large images, of which the processor computes one at a time if nothing else is said: the
+    /// attention between all pairs of their patches takes much memory.
+    pub(crate) fn frame_opener(&self, runtime: &RuntimeArguments) -> EncoderBuilder {
+        let opener = self.opener(runtime);
+        if self.batch.is_none() && self.device == Provider::Cpu { opener.batch(1) } else { opener }
+    }
 }
 
 impl EncoderArguments {

@@ -1,5 +1,6 @@
 //! The `lejepa` command line: parses, dispatches, prints.
 
+mod command_line;
 mod commands;
 mod encoder_arguments;
 mod encoder_file;
@@ -13,6 +14,7 @@ mod run_folder;
 mod selection;
 mod source;
 mod table;
+mod untrained;
 
 use std::process::ExitCode;
 
@@ -45,6 +47,7 @@ enum Command {
     Eval(commands::eval::Arguments),
     Pca(commands::pca::Arguments),
     Attention(commands::attention::Arguments),
+    Segment(commands::segment::Arguments),
     Gauge(commands::gauge::Arguments),
     #[command(subcommand)]
     Data(commands::data::Command),
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Command::Eval(arguments) => commands::eval::run(arguments),
         Command::Pca(arguments) => commands::pca::run(arguments),
         Command::Attention(arguments) => commands::attention::run(arguments),
+        Command::Segment(arguments) => commands::segment::run(arguments),
         Command::Gauge(arguments) => commands::gauge::run(arguments),
         Command::Data(command) => commands::data::run(command),
         Command::Doctor(arguments) => commands::doctor::run(arguments),

@@ -47,6 +47,7 @@ mod spreadsheet;
 mod statistics;
 mod suite;
 mod task;
+mod video;
 
 pub use draw::{Draw, Drawing};
 pub use error::{Error, Result};
@@ -73,3 +74,8 @@ pub use set_pictures::{AttentionJpegs, CandidatePictures, PatchPictures, Picture
 pub use shots::Shots;
 pub use spreadsheet::to_csv;
 pub use suite::{Baseline, Suite};
+pub use video::{
+    AttentionMasks, AttentionSettings, Clip, ClipReport, ClipRow, Contour, Ffmpeg, Frame, FrameSource,
+    HeadMasks, LabelMap, ObjectScore, Propagation, PropagationSettings, Score, Segmentation,
+    SegmentationCandidate, SegmentationEvent, SegmentationMethod, SegmentationReport, SetRow, jaccard,
+};

@@ -11,6 +11,7 @@ pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod pca;
 pub(crate) mod runs;
+pub(crate) mod segment;
 pub(crate) mod select;
 pub(crate) mod sweep;
 pub(crate) mod train;

@@ -1,7 +1,7 @@
 //! A report as Markdown.
 
-mod table;
-mod text;
+pub(crate) mod table;
+pub(crate) mod text;
 
 use std::fmt::Write;
 

@@ -11,6 +11,8 @@ use ndarray::{Array2, ArrayView2, s};
 pub enum Upsampling {
     /// Every patch is a rectangle.
     Nearest,
+    /// Bilinear.
+    Bilinear,
     /// Bicubic.
     Smooth,
 }
@@ -58,6 +60,12 @@ impl Upsampling {
             let place = (pixel as f64 + 0.5) * patches as f64 / pixels as f64 - 0.5;
             match self {
                 Self::Nearest => vec![(((place + 0.5) as usize).min(last), 1.)],
+                Self::Bilinear => {
+                    let (before, share) = (place.floor(), place - place.floor());
+                    [(before, 1. - share), (before + 1., share)]
+                        .map(|(from, weight)| (from.clamp(0., last as f64) as usize, weight as f32))
+                        .into()
+                }
                 Self::Smooth => (-1..=2)
                     .map(|step| place.floor() + f64::from(step))
                     .map(|from| (from.clamp(0., last as f64) as usize, keys(place - from) as f32))
@@ -115,9 +123,17 @@ mod tests {
         );
     }
 
+    /// `torch.nn.functional.interpolate(map, size=(1, 6), mode="bilinear", align_corners=False)`
+    #[test]
+    fn bilinear_is_that_of_torch() {
+        let enlarged = Upsampling::Bilinear.enlarge(array![[0., 1., 3.]].view(), (1, 6));
+        let expected = array![[0., 0.25, 0.75, 1.5, 2.5, 3.]];
+        assert!((&enlarged - &expected).iter().all(|difference| difference.abs() < ROUNDING), "{enlarged}");
+    }
+
     #[test]
     fn a_single_patch_fills_the_image_and_a_small_image_takes_what_it_can() {
-        for upsampling in [Upsampling::Nearest, Upsampling::Smooth] {
+        for upsampling in [Upsampling::Nearest, Upsampling::Bilinear, Upsampling::Smooth] {
             assert_eq!(upsampling.enlarge(array![[0.3]].view(), (2, 3)), Array2::from_elem((2, 3), 0.3));
             let small = upsampling.enlarge(Array2::from_elem((16, 16), 0.5).view(), (1, 1));
             assert!((small[(0, 0)] - 0.5).abs() < ROUNDING);
