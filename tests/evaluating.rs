@@ -33,6 +33,9 @@ holdout = 0.2
 epochs = 3
 batch = 8
 warmup = 1
+[pictures]
+points = 15
+images = 3
 "#;
 
 fn report(folder: &Path) -> Report {
@@ -77,6 +80,12 @@ fn several_encoders_are_compared_on_the_sets_that_are_there() {
     assert!(stderr.contains("no untrained baseline"), "{stderr}");
 
     let found = report(&path.join("out"));
+    let pictures = found.datasets[0].pictures.as_ref().unwrap();
+    let patches: Vec<usize> = pictures.candidates.iter().map(|candidate| candidate.patches.len()).collect();
+    // An encoder of another project and the untrained one have embeddings alone.
+    assert_eq!(patches, [3, 0, 0]);
+    assert!(pictures.candidates[0].patches.iter().all(|patches| patches.attention.is_some()));
+    assert!(pictures.candidates.iter().all(|candidate| candidate.maps.len() == 2));
     let candidates: Vec<&str> = found.candidates.iter().map(|candidate| candidate.name.as_str()).collect();
     assert_eq!(candidates, ["encoder", "encoder, untrained", "model"]);
     assert_eq!(found.missing.iter().map(|set| set.name.as_str()).collect::<Vec<_>>(), ["pets", "flowers102"]);

@@ -214,6 +214,38 @@ fn every_output_agrees_with_candle_for_every_option_of_a_vision_transformer() {
     }
 }
 
+/// Not Candle's word alone: what timm computed with the same weights.
+#[test]
+fn attention_and_patch_tokens_of_timm_come_out_of_the_exported_file() {
+    let path = fixture::repository().join("tests/golden/vit.safetensors");
+    let golden = candle_core::safetensors::load(path, &Device::Cpu).unwrap();
+    let shape = config(32.into()).resolve().unwrap();
+    let mut parameters = Parameters::new(0, DType::F32, &Device::Cpu);
+    let encoder = Encoder::with_shape(&shape, parameters.root()).unwrap();
+    let weight = |(name, tensor): (&String, &Tensor)| {
+        Some((name.strip_prefix("weights.")?.to_string(), tensor.clone()))
+    };
+    parameters.load(&golden.iter().filter_map(weight).collect()).unwrap();
+    let outputs = [Output::PatchTokens, Output::ClsAttention];
+    let card = card(32.into());
+    let export = Export {
+        encoder: &encoder,
+        parameters: &parameters,
+        projector: None,
+        outputs: &outputs,
+        card: &card,
+    };
+    let found = run(&mut open(&export.encode().unwrap()), &golden["input"]).unwrap();
+    // The class token comes first.
+    let patches = golden["features"].narrow(1, 1, 16).unwrap();
+    let attention = golden["last_attention"].narrow(2, 0, 1).unwrap().narrow(3, 1, 16).unwrap();
+    assert_eq!((&*found[0].0, &*found[1].0), (&[2, 4, 4, 48][..], &[2, 3, 4, 4][..]));
+    for ((_, found), expected) in found.iter().zip([patches, attention]) {
+        let difference = largest_difference(found, &values(&expected));
+        assert!(difference < TOLERANCE, "{difference:e}");
+    }
+}
+
 #[test]
 fn one_file_serves_several_sizes_and_refuses_others() {
     for shape in [families(OBLONG), vit_options(config(OBLONG))].concat() {

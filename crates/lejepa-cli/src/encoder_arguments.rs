@@ -24,23 +24,30 @@ impl RuntimeArguments {
     }
 }
 
-/// What every command that computes features takes.
+/// What every command that computes with encoders takes.
 #[derive(Debug, Args)]
-pub(crate) struct EncoderArguments {
+pub(crate) struct ComputingArguments {
     /// Where to compute: cpu or cuda:N (with ONNX Runtime's build for CUDA)
     #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = provider)]
     device: Provider,
 
     /// Image size, one of those that the encoder was exported for [default: the first]
-    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "preprocess")]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     size: Option<InputSize>,
 
     /// Images of one inference
     #[arg(long, value_name = "IMAGES")]
     batch: Option<usize>,
+}
+
+/// What every command that computes embeddings takes.
+#[derive(Debug, Args)]
+pub(crate) struct EncoderArguments {
+    #[command(flatten)]
+    computing: ComputingArguments,
 
     /// For an encoder of another project: the preprocessor_config.json that says how images are prepared
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "size")]
     preprocess: Option<PathBuf>,
 
     /// Which output of such an encoder is the embedding, if it has several
@@ -54,6 +61,27 @@ pub(crate) struct EncoderArguments {
 /// What the Hugging Face hub calls the description of an encoder's images.
 pub(crate) const HUB_FILE: &str = "preprocessor_config.json";
 
+impl ComputingArguments {
+    /// How the command opens an encoder that describes itself.
+    pub(crate) fn opener(&self, runtime: &RuntimeArguments) -> EncoderBuilder {
+        let mut opener = runtime.opener().provider(self.device).throughput();
+        if let Some(InputSize { height, width }) = self.size {
+            opener = opener.size(height, width);
+        }
+        if let Some(batch) = self.batch {
+            opener = opener.batch(batch);
+        }
+        opener
+    }
+
+    /// The same for large images, of which the processor computes one at a time if nothing else is said: the
+    /// attention between all pairs of their patches takes much memory.
+    pub(crate) fn frame_opener(&self, runtime: &RuntimeArguments) -> EncoderBuilder {
+        let opener = self.opener(runtime);
+        if self.batch.is_none() && self.device == Provider::Cpu { opener.batch(1) } else { opener }
+    }
+}
+
 impl EncoderArguments {
     /// How the command opens its encoder.
     pub(crate) fn opener(&self) -> Result<EncoderBuilder> {
@@ -65,14 +93,7 @@ impl EncoderArguments {
 
     /// How it opens an encoder that describes itself.
     pub(crate) fn plain_opener(&self) -> EncoderBuilder {
-        let mut opener = self.runtime.opener().provider(self.device).throughput();
-        if let Some(InputSize { height, width }) = self.size {
-            opener = opener.size(height, width);
-        }
-        if let Some(batch) = self.batch {
-            opener = opener.batch(batch);
-        }
-        opener
+        self.computing.opener(&self.runtime)
     }
 
     /// How it opens an encoder of another project.

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use lejepa_data::Error as DataError;
+use lejepa_data::{Error as DataError, Output};
 use lejepa_embed::Error as EmbedError;
 use lejepa_eval::Error as EvalError;
 use lejepa_loss::Error as LossError;
@@ -24,8 +24,13 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
 
 /// The chain of causes as one sentence, without saying anything twice.
 pub(crate) fn sentence(error: &anyhow::Error) -> String {
+    sentence_of(error.as_ref())
+}
+
+/// The same for an error of a library.
+pub(crate) fn sentence_of(error: &(dyn std::error::Error + 'static)) -> String {
     let mut sentence = String::new();
-    for cause in error.chain() {
+    for cause in std::iter::successors(Some(error), |error| error.source()) {
         let cause = cause.to_string();
         if sentence.contains(cause.trim_end()) {
             continue;
@@ -51,6 +56,9 @@ fn is_usage(error: &anyhow::Error) -> bool {
                     EvalError::UnknownSuite { .. }
                         | EvalError::Suite { .. }
                         | EvalError::FeatureFormat { .. }
+                        | EvalError::AttentionMass { .. }
+                        | EvalError::Smoothing { .. }
+                        | EvalError::Head { .. }
                 ) || matches!(error, EvalError::Data(error) if is_data_usage(error))
                     || matches!(error, EvalError::Encoder(error) if is_embed_usage(error))
             })
@@ -91,6 +99,9 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
         if let Some(EvalError::OtherExtraction { .. }) = cause.downcast_ref() {
             return Some("remove that folder to start anew, or choose another --out");
         }
+        if let Some(hint) = cause.downcast_ref().and_then(video_hint) {
+            return Some(hint);
+        }
         let data = match (cause.downcast_ref(), cause.downcast_ref()) {
             (Some(TrainError::Data(error)), _) | (_, Some(EvalError::Data(error))) => Some(error),
             _ => cause.downcast_ref(),
@@ -105,6 +116,14 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
             (Some(EmbedError::NotAnEncoder { .. }), _, _) => Some(
                 "export the run again, or describe an encoder of another project with --preprocess FILE",
             ),
+            (Some(EmbedError::MissingOutput { output: Output::ClsAttention, .. }), _, _) => Some(
+                "attention is that of a class token: ConvNets have none, but `lejepa pca` draws their last map and \
+                 `lejepa segment --method propagate` follows masks with it; of a vision transformer with one, \
+                 `lejepa export --outputs embedding,cls_attention` writes it",
+            ),
+            (Some(EmbedError::MissingOutput { output: Output::PatchTokens, .. }), _, _) => {
+                Some("`lejepa export --outputs embedding,patch_tokens` writes it")
+            }
             (_, Some(TrainError::NoCheckpoint { .. }), _) => {
                 Some("name the --out folder of a `lejepa train`")
             }
@@ -125,4 +144,20 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
             _ => None,
         }
     })
+}
+
+fn video_hint(error: &EvalError) -> Option<&'static str> {
+    match error {
+        EvalError::NoFfmpeg { .. } => Some(
+            "install it (`apt install ffmpeg`) or name it with --ffmpeg FILE; a folder of frames, a GIF and an \
+             animated PNG or WebP are read without it",
+        ),
+        EvalError::NoFirstMask { .. } => {
+            Some("name a mask with --first-mask FILE, or a folder with the first frame's with --masks FOLDER")
+        }
+        EvalError::MasksOfOthers { .. } | EvalError::NoObjects { .. } => {
+            Some("the mask of frame 00012.jpg is 00012.png; frames of films are called 00000, 00001, ...")
+        }
+        _ => None,
+    }
 }

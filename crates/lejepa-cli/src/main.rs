@@ -1,17 +1,20 @@
 //! The `lejepa` command line: parses, dispatches, prints.
 
+mod command_line;
 mod commands;
 mod encoder_arguments;
 mod encoder_file;
 mod failure;
 mod interrupt;
 mod output;
+mod picture_arguments;
 mod progress;
 mod recipe;
 mod run_folder;
 mod selection;
 mod source;
 mod table;
+mod untrained;
 
 use std::process::ExitCode;
 
@@ -42,6 +45,9 @@ enum Command {
     Verify(commands::verify::Arguments),
     Embed(commands::embed::Arguments),
     Eval(commands::eval::Arguments),
+    Pca(commands::pca::Arguments),
+    Attention(commands::attention::Arguments),
+    Segment(commands::segment::Arguments),
     Gauge(commands::gauge::Arguments),
     #[command(subcommand)]
     Data(commands::data::Command),
@@ -60,6 +66,9 @@ fn main() -> ExitCode {
         Command::Verify(arguments) => commands::verify::run(arguments),
         Command::Embed(arguments) => commands::embed::run(arguments),
         Command::Eval(arguments) => commands::eval::run(arguments),
+        Command::Pca(arguments) => commands::pca::run(arguments),
+        Command::Attention(arguments) => commands::attention::run(arguments),
+        Command::Segment(arguments) => commands::segment::run(arguments),
         Command::Gauge(arguments) => commands::gauge::run(arguments),
         Command::Data(command) => commands::data::run(command),
         Command::Doctor(arguments) => commands::doctor::run(arguments),

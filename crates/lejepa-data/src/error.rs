@@ -56,6 +56,9 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// An image does not fit into a file format.
+    #[error("cannot encode image")]
+    Encode(#[source] ::image::ImageError),
     /// A file has a format that no reader knows.
     #[error("no images in a known format: {}", path.display())]
     UnknownFormat {

@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
+use ::image::codecs::jpeg::JpegEncoder;
 use ::image::codecs::png::PngEncoder;
 use ::image::{ExtendedColorType, ImageEncoder};
 
 use crate::decode::Encoded;
+#[cfg(feature = "datasets")]
+use crate::resize::Resizer;
 use crate::{Error, Result, write_atomically};
 
 /// An 8-bit image, grey (1 channel) or colour (3 channels).
@@ -91,12 +94,33 @@ impl Image {
 
     /// Writes a PNG file.
     pub fn write_png(&self, path: &Path) -> Result<()> {
-        let colour = if self.channels == 1 { ExtendedColorType::L8 } else { ExtendedColorType::Rgb8 };
         write_atomically(path, |file| {
             PngEncoder::new(file)
-                .write_image(&self.pixels, self.width as u32, self.height as u32, colour)
+                .write_image(&self.pixels, self.width as u32, self.height as u32, self.colour())
                 .map_err(std::io::Error::other)
         })
+    }
+
+    /// The bytes of a JPEG file; `quality` is between 1 and 100.
+    pub fn to_jpeg(&self, quality: u8) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        JpegEncoder::new_with_quality(&mut bytes, quality)
+            .write_image(&self.pixels, self.width as u32, self.height as u32, self.colour())
+            .map_err(Error::Encode)?;
+        Ok(bytes)
+    }
+
+    fn colour(&self) -> ExtendedColorType {
+        if self.channels == 1 { ExtendedColorType::L8 } else { ExtendedColorType::Rgb8 }
+    }
+
+    /// The same image in another size, antialiased.
+    #[cfg(feature = "datasets")]
+    pub fn resized(&self, height: usize, width: usize) -> Result<Self> {
+        Self::check_size(height, width)?;
+        let mut pixels = Vec::new();
+        Resizer::default().crop(self, self.whole(), (height, width), &mut pixels)?;
+        Self::from_pixels(height, width, self.channels, pixels)
     }
 
     /// Rows.
@@ -188,6 +212,27 @@ mod tests {
             image.write_png(&path).unwrap();
             assert_eq!(Image::open(&path).unwrap(), image);
         }
+    }
+
+    #[test]
+    fn a_jpeg_is_read_back_nearly_unchanged() {
+        for channels in [1, 3] {
+            let image = Image::from_pixels(8, 16, channels, vec![90; 8 * 16 * channels]).unwrap();
+            let read = Image::decode(&image.to_jpeg(90).unwrap()).unwrap();
+            assert_eq!((read.height(), read.width(), read.channels()), (8, 16, channels));
+            assert!(read.pixels().iter().all(|value| value.abs_diff(90) <= 2));
+        }
+        // More than the format's 16 bits can say.
+        let long = Image::from_pixels(1, 70_000, 1, vec![0; 70_000]).unwrap();
+        assert!(long.to_jpeg(90).is_err());
+    }
+
+    #[test]
+    #[cfg(feature = "datasets")]
+    fn an_image_is_resized_as_a_whole() {
+        let image = Image::from_pixels(2, 4, 1, vec![0, 0, 200, 200, 0, 0, 200, 200]).unwrap();
+        assert_eq!(image.resized(1, 2).unwrap().pixels()[0], 25);
+        assert!(image.resized(0, 2).is_err());
     }
 
     #[test]

@@ -37,7 +37,7 @@ mod self_test;
 #[cfg(feature = "datasets")]
 mod views;
 
-pub use atomic_file::write_atomically;
+pub use atomic_file::{AtomicFile, write_atomically};
 #[cfg(feature = "datasets")]
 pub use batch::{Batch, BatchConfig, BatchSource, BatchStream, BrokenImage, Part, Sampler, ViewBatch};
 #[cfg(feature = "datasets")]

@@ -28,6 +28,8 @@ pub enum Purpose {
     Watching = 9,
     /// Which training samples of a class a few-shot probe sees.
     Shots = 10,
+    /// Which images a report shows.
+    Pictures = 11,
 }
 
 /// The generator of the `index`-th and `part`-th use for a purpose.

@@ -76,6 +76,24 @@ pub enum Error {
     /// Features that are all the same have no shape.
     #[error("the training features do not vary: there is nothing to whiten")]
     NoVariance,
+    /// A mask that keeps nothing, or more than there is.
+    #[error("the share of attention to keep must be above 0 and at most 1, got: {got}")]
+    AttentionMass {
+        /// The share.
+        got: f64,
+    },
+    /// Attention is what a softmax gives.
+    #[error("attention must be finite and not negative")]
+    NotAttention,
+    /// Nothing to make colours of.
+    #[error("the features of patches are not finite")]
+    PatchesNotFinite,
+    /// An array of unexpected shape.
+    #[error("features have an unexpected shape")]
+    Shape(#[source] ndarray::ShapeError),
+    /// No thread for a map.
+    #[error("cannot start a thread")]
+    Threads(#[source] rayon::ThreadPoolBuildError),
     /// Targets that cannot be compared.
     #[error("training and test targets are not of the same kind: {train} and {test}")]
     UnlikeTargets {
@@ -102,6 +120,101 @@ pub enum Error {
         /// The part.
         path: PathBuf,
     },
+    /// Smoothing that would forget everything new, or more.
+    #[error("the smoothing must be at least 0 and below 1, got: {got}")]
+    Smoothing {
+        /// The weight of what was before.
+        got: f32,
+    },
+    /// The encoder has no such head.
+    #[error("the encoder has heads 1 to {heads}, got: {got}")]
+    Head {
+        /// How many there are.
+        heads: usize,
+        /// What was asked for.
+        got: usize,
+    },
+    /// A film needs a program that is not there.
+    #[error("ffmpeg is needed to read it and was not found: {}", path.display())]
+    NoFfmpeg {
+        /// The film.
+        path: PathBuf,
+    },
+    /// A program could not be started.
+    #[error("cannot run: {}", program.display())]
+    FfmpegStart {
+        /// The program.
+        program: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A film could not be read or written.
+    #[error("ffmpeg failed ({problem}): {}", path.display())]
+    Ffmpeg {
+        /// What it said.
+        problem: String,
+        /// The film.
+        path: PathBuf,
+    },
+    /// Neither a file nor a folder.
+    #[error("neither a file nor a folder: {}", path.display())]
+    NotAVideo {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// Masks are named after frames, so names must differ.
+    #[error("two frames are called {name} in: {}", path.display())]
+    TwoFrames {
+        /// Their name.
+        name: String,
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A frame that is too large to be read.
+    #[error("a frame must have at most {limit} bytes, got {length}: {}", path.display())]
+    LargeFile {
+        /// The most that is accepted.
+        limit: u64,
+        /// Its length.
+        length: u64,
+        /// The file.
+        path: PathBuf,
+    },
+    /// Not a single frame could be read.
+    #[error("no frame can be read of: {}", path.display())]
+    NoFrames {
+        /// The clip.
+        path: PathBuf,
+    },
+    /// A file is no mask, or not the one of its frame.
+    #[error("cannot use mask ({problem}): {}", path.display())]
+    Mask {
+        /// What is wrong with it.
+        problem: String,
+        /// The file.
+        path: PathBuf,
+    },
+    /// Masks without objects tell nothing.
+    #[error("no PNG file with an object in: {}", path.display())]
+    NoObjects {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// No mask has the name of a frame.
+    #[error("no mask has the name of a frame in: {}", path.display())]
+    MasksOfOthers {
+        /// The folder of masks.
+        path: PathBuf,
+    },
+    /// There is nothing to follow.
+    #[error("the first frame of {clip} has no mask with an object")]
+    NoFirstMask {
+        /// The clip.
+        clip: String,
+    },
+    /// There is nothing to segment with.
+    #[error("no encoder to segment with")]
+    NoCandidate,
     /// A file could not be written.
     #[error("cannot write")]
     Write(#[source] std::io::Error),

@@ -74,6 +74,13 @@ pub enum Event<'a> {
         /// The candidate.
         candidate: &'a str,
     },
+    /// Maps and pictures are about to be drawn.
+    Drawing {
+        /// The set.
+        dataset: &'a str,
+        /// The candidate.
+        candidate: &'a str,
+    },
     /// The isotropy argument is about to be simulated.
     Demonstrating,
     /// The report has got a result more, and is written.

@@ -127,6 +127,7 @@ impl LabelledSet {
             comparisons: Vec::new(),
             published,
             isotropy: Vec::new(),
+            pictures: None,
         })
     }
 }

@@ -14,6 +14,7 @@
 //! ```
 
 mod cell;
+mod directions;
 mod draw;
 mod error;
 mod evaluation;
@@ -26,9 +27,11 @@ mod image_list;
 mod isotropy;
 mod known_dataset;
 mod labelled_set;
+mod map;
 mod markdown;
 mod number;
 mod paper;
+mod picture;
 mod probe;
 mod remarks;
 mod report;
@@ -37,12 +40,14 @@ mod report_folder;
 mod samples;
 mod score_table;
 mod set_features;
+mod set_pictures;
 mod set_run;
 mod shots;
 mod spreadsheet;
 mod statistics;
 mod suite;
 mod task;
+mod video;
 
 pub use draw::{Draw, Drawing};
 pub use error::{Error, Result};
@@ -56,13 +61,21 @@ pub use isotropy::*;
 pub use known_dataset::KnownDataset;
 pub use labelled_set::LabelledSet;
 pub use lejepa_probe::{Features, Knn, Ridge, RidgeSolution, predicted};
+pub use map::{EmbeddingMap, MapMethod, Sprite};
 pub use markdown::{to_markdown, to_table};
+pub use picture::*;
 pub use probe::Probe;
 pub use report::{
     CandidateInfo, CandidateIsotropy, Comparison, DatasetReport, DrawResult, Interval, MissingDataset,
     PairedTest, ProbeResult, Published, Report, Source,
 };
 pub use report_folder::ReportFolder;
+pub use set_pictures::{AttentionJpegs, CandidatePictures, PatchPictures, Pictures, SetPictures, ShownImage};
 pub use shots::Shots;
 pub use spreadsheet::to_csv;
 pub use suite::{Baseline, Suite};
+pub use video::{
+    AttentionMasks, AttentionSettings, Clip, ClipReport, ClipRow, Contour, Ffmpeg, Frame, FrameSource,
+    HeadMasks, LabelMap, ObjectScore, Propagation, PropagationSettings, Score, Segmentation,
+    SegmentationCandidate, SegmentationEvent, SegmentationMethod, SegmentationReport, SetRow, jaccard,
+};

@@ -3,7 +3,7 @@
 use lejepa_probe::Choice;
 use serde::{Deserialize, Serialize};
 
-use crate::{DemonstrationReport, IsotropyReport, Shots};
+use crate::{DemonstrationReport, IsotropyReport, SetPictures, Shots};
 
 /// Everything an evaluation found. Written as `report.json`; Markdown, CSV and HTML are made from it alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -82,6 +82,9 @@ pub struct DatasetReport {
     /// Bias and variance on features of several shapes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub isotropy: Vec<CandidateIsotropy>,
+    /// Maps and pictures of some test images.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pictures: Option<SetPictures>,
 }
 
 /// The isotropy experiment on one kind of features.

@@ -7,14 +7,15 @@
 //! scores.csv, classes.csv, confusion.csv
 //! draws/flowers102.csv     training samples of every draw
 //! cells/0f3a.json          one probe on one kind of features, with all predictions
+//! cells/pictures-6b.json   maps and pictures
 //! ```
 
 use std::path::{Path, PathBuf};
 
 use lejepa_data::write_atomically;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-use crate::cell::Cell;
 use crate::{Draw, Error, ImageList, Report, Result, Shots, to_csv, to_html, to_markdown};
 
 /// Where an evaluation writes.
@@ -85,11 +86,11 @@ impl ReportFolder {
     }
 
     /// What was measured before; nothing if the file is not there or not whole.
-    pub(crate) fn read_cell(&self, key: &str) -> Option<Cell> {
+    pub(crate) fn read_cell<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         serde_json::from_slice(&std::fs::read(self.cell(key)).ok()?).ok()
     }
 
-    pub(crate) fn write_cell(&self, key: &str, cell: &Cell) -> Result<()> {
+    pub(crate) fn write_cell(&self, key: &str, cell: &impl Serialize) -> Result<()> {
         let json = serde_json::to_vec(cell).map_err(Error::Json)?;
         Ok(write_atomically(&self.cell(key), |file| file.write_all(&json))?)
     }

@@ -1,10 +1,12 @@
 //! Reports with plausible numbers, one per shape that suites give.
 
+use lejepa_data::Image;
 use lejepa_probe::Choice;
 
 use crate::{
-    CandidateInfo, Comparison, DatasetReport, DrawResult, Interval, MissingDataset, PairedTest, ProbeResult,
-    Published, Report, Shots, Source,
+    AttentionJpegs, CandidateInfo, CandidatePictures, Comparison, DatasetReport, DrawResult, EmbeddingMap,
+    Interval, Jpeg, MapMethod, MissingDataset, PairedTest, PatchPictures, ProbeResult, Published, Report,
+    SetPictures, Shots, ShownImage, Source, Sprite,
 };
 
 /// One set, two probes, all samples, three candidates.
@@ -20,7 +22,36 @@ pub(crate) fn quick() -> Report {
             level: 0.72,
         },
     )];
+    let pictures = pictures(&report);
+    report.datasets[0].pictures = Some(pictures);
     report
+}
+
+/// Forty points on two maps of every candidate, and two images as the first two candidates see them.
+fn pictures(report: &Report) -> SetPictures {
+    let grey = |value: u8| Image::from_pixels(4, 4, 1, vec![value; 16]).unwrap();
+    let jpeg = |value: u8| Jpeg::of(&grey(value), 60).unwrap();
+    let shown = |point: usize| ShownImage { id: format!("images/{point}.jpg"), label: point / 4 };
+    let map = |method| EmbeddingMap {
+        method,
+        places: (0..40).map(|point| [wobble(point) as f32, wobble(point * 7) as f32]).collect(),
+    };
+    let patches = |candidate: usize| PatchPictures {
+        image: jpeg(200),
+        components: jpeg(90),
+        attention: (candidate == 0).then(|| AttentionJpegs { heat: jpeg(30), mask: jpeg(60) }),
+    };
+    let candidate = |(number, candidate): (usize, &CandidateInfo)| CandidatePictures {
+        candidate: candidate.name.clone(),
+        maps: vec![map(MapMethod::Pca { variance: 0.4 }), map(MapMethod::Tsne { perplexity: 13. })],
+        patches: if number < 2 { vec![patches(number); 2] } else { Vec::new() },
+    };
+    SetPictures {
+        points: (0..40).map(shown).collect(),
+        thumbnails: Sprite::of(vec![grey(100); 40].into_iter().map(Ok)).unwrap(),
+        images: vec![shown(3), shown(9)],
+        candidates: report.candidates.iter().enumerate().map(candidate).collect(),
+    }
 }
 
 /// Eight sets by 1, 10 and all samples with one probe; the last is not finished, two more are missing.
@@ -309,6 +340,7 @@ fn dataset(report: &Report, set: &Set<'_>) -> DatasetReport {
         comparisons,
         published: Vec::new(),
         isotropy: Vec::new(),
+        pictures: None,
     }
 }
 

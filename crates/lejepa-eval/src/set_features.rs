@@ -19,6 +19,8 @@ pub(crate) struct SetFeatures {
     pub(crate) test: Features,
     /// Numbers of the readable training images.
     pub(crate) train_images: Vec<usize>,
+    /// Numbers of the readable test images.
+    pub(crate) test_images: Vec<usize>,
     /// What to say of images that could not be read.
     pub(crate) notes: Vec<String>,
 }
@@ -45,6 +47,7 @@ impl SetFeatures {
             output,
             keys: [source.key(output, &train.images)?, source.key(output, &test.images)?],
             train_images: train_features.images.clone(),
+            test_images: test_features.images.clone(),
             notes: unreadable(&[("training", &train_features), ("test", &test_features)]),
             train: labelled(dataset, candidate, train, train_features)?,
             test: labelled(dataset, candidate, test, test_features)?,

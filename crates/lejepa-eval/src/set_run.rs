@@ -1,14 +1,17 @@
 //! All candidates and probes of an evaluation on one set.
 
 use lejepa_data::Output;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::cell::{Cell, Heading};
 use crate::evaluation::Observer;
 use crate::set_features::SetFeatures;
+use crate::set_pictures::Illustration;
 use crate::task::Task;
 use crate::{
-    CandidateIsotropy, DatasetReport, Draw, Drawing, Evaluation, Event, Isotropy, LabelledSet, Probe, Report,
-    Result, Shots,
+    CandidateIsotropy, CandidatePictures, DatasetReport, Draw, Drawing, Evaluation, Event, Isotropy,
+    LabelledSet, Pictures, Probe, Report, Result, Shots,
 };
 
 /// An evaluation at work; the last set of the report is this one.
@@ -42,6 +45,12 @@ impl<'a, 'b> SetRun<'a, 'b> {
             if let Some(isotropy) = &suite.isotropy {
                 let features = self.features(candidate, Output::Embedding, &mut known)?;
                 self.shape(candidate, isotropy, features)?;
+            }
+            if let Some(pictures) = &suite.pictures {
+                // What the first probe saw.
+                let output = known.first().map_or(Output::Embedding, |features| features.output);
+                let features = self.features(candidate, output, &mut known)?;
+                self.draw(candidate, pictures, features)?;
             }
         }
         Ok(())
@@ -124,7 +133,7 @@ impl<'a, 'b> SetRun<'a, 'b> {
     fn cell(&mut self, task: &Task<'_>) -> Result<Cell> {
         let Evaluation { suite, folder, .. } = *self.evaluation;
         let key = task.key(suite.seed)?;
-        if let Some(cell) = folder.read_cell(&key).filter(|cell| task.fits(cell)) {
+        if let Some(cell) = folder.read_cell(&key).filter(|cell: &Cell| task.fits(cell)) {
             return Ok(cell);
         }
         let mut cell = Cell { draws: Vec::new() };
@@ -140,6 +149,42 @@ impl<'a, 'b> SetRun<'a, 'b> {
         }
         folder.write_cell(&key, &cell)?;
         Ok(cell)
+    }
+
+    /// Maps and pictures of a candidate, or those that an earlier evaluation left.
+    fn draw(&mut self, number: usize, pictures: &Pictures, features: &SetFeatures) -> Result<()> {
+        let Evaluation { suite, candidates, .. } = *self.evaluation;
+        let (dataset, candidate) = (self.dataset, &candidates[number]);
+        self.observer.tell(Event::Drawing { dataset: &dataset.name, candidate: &candidate.name })?;
+        let illustration = Illustration::new(pictures, dataset, features, suite.seed);
+        let mut drawn = match self.set().and_then(|set| set.pictures.take()) {
+            Some(drawn) => drawn,
+            None => self.kept(&illustration.set_key()?, || illustration.set())?,
+        };
+        let mut own: CandidatePictures =
+            self.kept(&illustration.candidate_key()?, || illustration.candidate(candidate))?;
+        // The same features may have had another name.
+        own.candidate.clone_from(&candidate.name);
+        drawn.candidates.push(own);
+        if let Some(set) = self.set() {
+            set.pictures = Some(drawn);
+        }
+        self.write()
+    }
+
+    /// What lies beside the report under this name, or is made and put there.
+    fn kept<T: Serialize + DeserializeOwned>(
+        &self,
+        key: &str,
+        make: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let folder = self.evaluation.folder;
+        if let Some(found) = folder.read_cell(key) {
+            return Ok(found);
+        }
+        let made = make()?;
+        folder.write_cell(key, &made)?;
+        Ok(made)
     }
 
     fn shape(&mut self, number: usize, isotropy: &Isotropy, features: &SetFeatures) -> Result<()> {

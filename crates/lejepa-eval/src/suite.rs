@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Demonstration, Error, Isotropy, Probe, Result, Shots, paper};
+use crate::{Demonstration, Error, Isotropy, Pictures, Probe, Result, Shots, paper};
 
 /// A suite of probes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,6 +41,8 @@ pub struct Suite {
     /// The probes, in the order of the table.
     #[serde(default)]
     pub probe: Vec<Probe>,
+    /// Maps and pictures of test images in the report; none if absent.
+    pub pictures: Option<Pictures>,
     /// The isotropy experiment on features.
     pub isotropy: Option<Isotropy>,
     /// The same on simulated features, without an encoder.
@@ -131,6 +133,8 @@ impl Suite {
             return Err(format!("two probes have the same title: {}", twice.1));
         }
         self.probe.iter().try_for_each(Probe::check)?;
+        let named = |problem| format!("pictures: {problem}");
+        self.pictures.as_ref().map_or(Ok(()), Pictures::check).map_err(named)?;
         let named = |problem| format!("isotropy: {problem}");
         self.isotropy.as_ref().map_or(Ok(()), Isotropy::check).map_err(named)?;
         let named = |problem| format!("demonstration: {problem}");
@@ -179,6 +183,9 @@ mod tests {
             ("train_limit = 0", "limit"),
         ] {
             assert!(problem(&format!("{line}\n{knn}")).contains(named), "{line}");
+        }
+        for (line, named) in [("points = 0", "pictures: `points`"), ("images = 1000", "at most 100")] {
+            assert!(problem(&format!("{knn}\n[pictures]\n{line}")).contains(named), "{line}");
         }
         assert!(Suite::load("quik").unwrap_err().to_string().contains("use quick, knn"));
         assert!(Suite::load("nowhere.toml").unwrap_err().to_string().contains("nowhere.toml"));

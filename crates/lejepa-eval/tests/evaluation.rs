@@ -23,6 +23,9 @@ temperature = 0.07
 kind = \"logistic\"
 c = [0.1, 1.0, 10.0]
 holdout = 0.2
+[pictures]
+points = 12
+images = 2
 ";
 
 /// A folder with data and reports.
@@ -133,6 +136,16 @@ fn shots_are_drawn_scored_and_compared() {
     assert_eq!(set.comparisons.len(), 6);
     let same = set.comparisons.iter().all(|pair| pair.difference == 0. && pair.p == 1.);
     assert!(same, "{:?}", set.comparisons);
+    let pictures = set.pictures.as_ref().unwrap();
+    assert_eq!((pictures.points.len(), pictures.images.len()), (12, 2));
+    let maps = |name: &str| {
+        let candidate = pictures.candidates.iter().find(|candidate| candidate.candidate == name).unwrap();
+        // Pixels have no patches.
+        assert!(candidate.patches.is_empty());
+        candidate.maps.clone()
+    };
+    assert!(maps("first").len() == 2 && maps("first").iter().all(|map| map.places.len() == 12));
+    assert_eq!(maps("first"), maps("second"));
     let out = place.0.path().join("out");
     let drawn = std::fs::read_to_string(out.join("draws/mine.csv")).unwrap();
     assert_eq!(drawn.lines().count(), 1 + 4 * 3 + 4 * 8);

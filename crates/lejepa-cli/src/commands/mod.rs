@@ -1,5 +1,6 @@
 //! One file per subcommand.
 
+pub(crate) mod attention;
 pub(crate) mod data;
 pub(crate) mod doctor;
 pub(crate) mod embed;
@@ -8,7 +9,9 @@ pub(crate) mod export;
 pub(crate) mod gauge;
 pub(crate) mod import;
 pub(crate) mod inspect;
+pub(crate) mod pca;
 pub(crate) mod runs;
+pub(crate) mod segment;
 pub(crate) mod select;
 pub(crate) mod sweep;
 pub(crate) mod train;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::table::{Align, Table, figure, words};
 use super::text::Text;
-use super::{classes, link};
+use super::{classes, link, map, pictures};
 use crate::footnotes::Footnotes;
 use crate::number::{self, count, counted, percent, significant};
 use crate::remarks::remarks;
@@ -25,6 +25,10 @@ pub(super) fn section(
         html.push_str("<p>No result yet.</p>\n");
     } else {
         html.push_str(&results(dataset, footnotes));
+    }
+    if let Some(drawn) = &dataset.pictures {
+        html.push_str(&map::section(dataset, drawn, index));
+        html.push_str(&pictures::section(dataset, drawn));
     }
     if !dataset.comparisons.is_empty() {
         html.push_str(&comparisons(dataset));

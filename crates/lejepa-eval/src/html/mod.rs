@@ -4,7 +4,9 @@
 mod charts;
 mod classes;
 mod dataset;
+mod map;
 mod page;
+mod pictures;
 mod plot;
 mod scores;
 mod table;
@@ -206,16 +208,18 @@ mod tests {
         for (name, report) in samples::all() {
             let html = to_html(&report);
             assert!(html.contains("default-src 'none'"));
-            assert!(!html.contains("url(") && !html.contains("@import"));
+            assert!(html.matches("url(").count() == html.matches("url(data:image/jpeg;base64,").count());
+            assert!(!html.contains("@import"));
             for tag in tags(&html) {
                 let element = tag.split_whitespace().next().unwrap_or_default();
-                assert!(
-                    !["script", "img", "iframe", "link", "object", "base"].contains(&element),
-                    "{name}: {tag}"
-                );
+                assert!(!["script", "iframe", "link", "object", "base"].contains(&element), "{name}: {tag}");
                 let attributes = tag.split('"').step_by(2).map(str::trim_start);
                 for attribute in attributes {
-                    assert!(!attribute.starts_with("on") && !attribute.starts_with("src"), "{name}: {tag}");
+                    assert!(!attribute.starts_with("on"), "{name}: {tag}");
+                }
+                let quoted: Vec<&str> = tag.split('"').collect();
+                for source in quoted.windows(2).step_by(2).filter(|pair| pair[0].trim().starts_with("src")) {
+                    assert!(source[1].starts_with("data:image/jpeg;base64,"), "{name}: {tag}");
                 }
                 if let Some((_, target)) = tag.split_once("href=\"") {
                     let id = target.strip_prefix('#').and_then(|target| target.strip_suffix('"'));
@@ -223,6 +227,22 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn every_image_has_a_place_on_every_map_and_every_picture_is_shown() {
+        let report = samples::quick();
+        let html = to_html(&report);
+        let pictures = report.datasets[0].pictures.as_ref().unwrap();
+        let maps: usize = pictures.candidates.iter().map(|candidate| candidate.maps.len()).sum();
+        assert_eq!(html.matches("<label class=\"dot").count(), maps * pictures.points.len());
+        assert_eq!(html.matches("<div class=\"map\"").count(), maps);
+        // Both images, components for two candidates, attention and mask for one.
+        assert_eq!(html.matches("<img ").count(), 2 * (1 + 2 + 2));
+        // One stop for the tabulator each: buttons of a map share a name that no other map has.
+        let group = |rest: &str| rest.split_once('"').map(|(name, _)| name.to_owned());
+        let groups: HashSet<String> = html.split("name=\"map-").skip(1).filter_map(group).collect();
+        assert_eq!(groups.len(), maps);
     }
 
     #[test]

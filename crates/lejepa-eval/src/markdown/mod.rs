@@ -1,7 +1,7 @@
 //! A report as Markdown.
 
-mod table;
-mod text;
+pub(crate) mod table;
+pub(crate) mod text;
 
 use std::fmt::Write;
 
@@ -167,6 +167,10 @@ fn push_data(text: &mut String, report: &Report, dataset: &DatasetReport) {
     );
     for remark in remarks(report, dataset) {
         let _ = writeln!(text, "  - {}", plain(&remark));
+    }
+    if let Some(pictures) = &dataset.pictures {
+        let points = counted(pictures.points.len(), "test image");
+        let _ = writeln!(text, "  - maps and pictures of {points}: see `report.html`");
     }
 }
 

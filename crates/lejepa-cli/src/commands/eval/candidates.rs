@@ -3,15 +3,13 @@
 use std::path::Path;
 
 use anyhow::Result;
-use candle_core::Device;
 use lejepa_data::Output;
-use lejepa_embed::{Encoder, Error, InputSize, Preprocess};
+use lejepa_embed::{Encoder, Error, Preprocess};
 use lejepa_eval::{Baseline, Candidate, FeatureSource, Suite};
-use lejepa_train::{Model, TrainConfig};
 
 use super::Arguments;
 use crate::encoder_arguments::{EncoderArguments, HUB_FILE};
-use crate::encoder_file::{self, Content, Origin};
+use crate::untrained::untrained;
 
 /// Opened encoders; candidates borrow them.
 pub(super) struct Opened {
@@ -26,13 +24,16 @@ struct OpenedEncoder {
     untrained: Option<Encoder>,
 }
 
+/// What probes ask of an encoder.
+const UNTRAINED_OUTPUTS: [Output; 2] = [Output::Embedding, Output::ClsLast2];
+
 pub(super) fn open(arguments: &Arguments, suite: &Suite) -> Result<Opened> {
     let names = names(arguments);
     let mut encoders = Vec::new();
     for (path, name) in arguments.encoders.iter().zip(names) {
         let encoder = open_encoder(path, &arguments.computing)?;
         let untrained = match suite.baselines.contains(&Baseline::Untrained) {
-            true => untrained(&encoder, &arguments.computing)?,
+            true => untrained(&encoder, &UNTRAINED_OUTPUTS, &arguments.computing.plain_opener())?,
             false => None,
         };
         if untrained.is_none() && suite.baselines.contains(&Baseline::Untrained) {
@@ -98,22 +99,4 @@ fn open_encoder(path: &Path, computing: &EncoderArguments) -> Result<Encoder> {
         true => Ok(computing.described_by(&beside)?.open(path)?),
         false => Ok(computing.opener()?.open(path)?),
     }
-}
-
-/// The encoder as it was before its first step: its card holds all that decides it.
-fn untrained(encoder: &Encoder, computing: &EncoderArguments) -> Result<Option<Encoder>> {
-    let config =
-        encoder.card().and_then(|card| serde_json::from_value::<TrainConfig>(card.config.clone()).ok());
-    let Some(config) = config else { return Ok(None) };
-    let model = Model::new(&config, &Device::Cpu)?;
-    let origin = Origin { config: &config, step: 0, data_fingerprint: "" };
-    let Preprocess { crop_height: height, crop_width: width, .. } = *encoder.preprocess();
-    let outputs = [Output::Embedding, Output::ClsLast2].into_iter().filter(|output| encoder.has(*output));
-    let content = Content {
-        sizes: vec![InputSize { height, width }],
-        outputs: outputs.collect(),
-        ..Content::embedding()
-    };
-    let bytes = encoder_file::encode(&model, &origin, &content)?;
-    Ok(Some(computing.plain_opener().open_bytes("the untrained encoder", &bytes)?))
 }

@@ -13,6 +13,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 use lejepa_eval::{Evaluation, Event, ReportFolder, Suite, to_table};
 
+use crate::command_line::command_line;
 use crate::encoder_arguments::EncoderArguments;
 use crate::source::SourceOptions;
 use crate::{interrupt, output, progress};
@@ -128,6 +129,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             Event::Shaping { dataset, candidate } => {
                 spin(&mut bar, format!("{dataset}: shapes of {candidate}"));
             }
+            Event::Drawing { dataset, candidate } => {
+                spin(&mut bar, format!("{dataset}: pictures of {candidate}"));
+            }
             Event::Demonstrating => spin(&mut bar, "simulated features".into()),
             Event::Scored(_) => bar.finish_and_clear(),
         }
@@ -143,34 +147,4 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     eprintln!("evaluated in {}, written to {out}: open report.html", progress::duration(clock.elapsed()));
     output::line(to_table(&report).trim_end());
     Ok(ExitCode::SUCCESS)
-}
-
-/// What was typed, so that a shell reads it the same way.
-fn command_line() -> String {
-    let mut words = std::env::args().map(|word| quoted(&word));
-    let program = words.next().unwrap_or_default();
-    // The report outlives the folder that the program was called from.
-    let program = program.rsplit('/').next().unwrap_or(&program).to_string();
-    std::iter::once(program).chain(words).collect::<Vec<_>>().join(" ")
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |character: char| character.is_alphanumeric() || "_-./=:,+@%".contains(character);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.into(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_survive_a_shell() {
-        assert_eq!(quoted("runs/a-1.onnx"), "runs/a-1.onnx");
-        assert_eq!(quoted("my data"), "'my data'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
-    }
 }

@@ -1,0 +1,73 @@
+//! `lejepa attention`
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::Args;
+use lejepa_data::{Image, Output};
+use lejepa_embed::Encoder;
+use lejepa_eval::{ATTENTION_MASS, AttentionPictures, attention_sheet, seen};
+
+use crate::picture_arguments::{PictureArguments, Subject, refuse_none};
+use crate::{output, progress};
+
+/// Draw what the class token of a vision transformer looks at, by head and on average
+///
+/// Writes a sheet for every image, and beside it a folder with attention, mask and overlay of the mean and of
+/// every head. Masks keep the smallest set of patches with a share of the attention. Pictures show the part
+/// of an image that the encoder sees.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pictures: PictureArguments,
+
+    /// Share of the attention that masks keep
+    #[arg(long, value_name = "SHARE", default_value_t = ATTENTION_MASS)]
+    mass: f64,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let clock = Instant::now();
+    let encoder = arguments.pictures.encoder(Output::ClsAttention)?;
+    let subjects = arguments.pictures.subjects()?;
+    let bar = progress::bar(subjects.len() as u64);
+    let mut drawn = 0;
+    for chunk in subjects.chunks() {
+        let chunk = chunk?;
+        arguments.draw(&encoder, &chunk)?;
+        drawn += chunk.len();
+        bar.inc(chunk.len() as u64);
+    }
+    bar.finish_and_clear();
+    refuse_none(drawn)?;
+    eprintln!("{drawn} sheets in {}", progress::duration(clock.elapsed()));
+    output::line(arguments.pictures.out.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Arguments {
+    fn draw(&self, encoder: &Encoder, subjects: &[Subject]) -> Result<()> {
+        let images: Vec<Image> = subjects.iter().map(|subject| subject.image.clone()).collect();
+        let attention = encoder.attention(&images)?; // (images, heads, rows, columns)
+        let pictures = AttentionPictures { mass: self.mass, upsampling: self.pictures.upsampling };
+        for (subject, heads) in subjects.iter().zip(attention.outer_iter()) {
+            let image = seen(encoder.preprocess(), &subject.image)?;
+            let pictures = pictures.of(&image, heads)?;
+            let folder = self.pictures.out.join(&subject.name);
+            for picture in &pictures {
+                let name = picture.name.replace(' ', "-");
+                write(&picture.heat, &folder, &format!("{name}-attention"))?;
+                write(&picture.mask, &folder, &format!("{name}-mask"))?;
+                write(&picture.overlay, &folder, &format!("{name}-overlay"))?;
+            }
+            write(&attention_sheet(&image, &pictures)?, &self.pictures.out, &subject.name)?;
+        }
+        Ok(())
+    }
+}
+
+fn write(picture: &Image, folder: &Path, name: &str) -> Result<()> {
+    Ok(picture.write_png(&folder.join(format!("{name}.png")))?)
+}

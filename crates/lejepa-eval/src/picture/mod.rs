@@ -1,0 +1,19 @@
+//! Pictures of what an encoder sees: patch features as colours, attention as masks.
+
+mod attention_mask;
+mod attention_picture;
+mod jpeg;
+mod overlay;
+mod palette;
+mod patch_colours;
+mod seen;
+mod upsample;
+
+pub use attention_mask::{ATTENTION_MASS, attention_mask, mean_attention};
+pub use attention_picture::{AttentionPicture, AttentionPictures, attention_sheet};
+pub use jpeg::Jpeg;
+pub use overlay::Overlay;
+pub use palette::heat;
+pub use patch_colours::{ComponentsOf, PatchColours, patch_colours};
+pub use seen::seen;
+pub use upsample::Upsampling;

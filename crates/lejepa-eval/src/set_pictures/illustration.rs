@@ -1,0 +1,139 @@
+//! Makes maps and pictures of a set.
+
+use lejepa_data::{Image, Output};
+use lejepa_embed::Encoder;
+use ndarray::Axis;
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::selection::Selection;
+use super::{AttentionJpegs, CandidatePictures, PatchPictures, Pictures, SetPictures, ShownImage};
+use crate::map::{neighbour_map, principal_map};
+use crate::set_features::SetFeatures;
+use crate::{
+    ATTENTION_MASS, AttentionPictures, Candidate, ComponentsOf, Error, FeatureSource, Jpeg, LabelledSet,
+    Result, Sprite, Upsampling, patch_colours, seen,
+};
+
+/// A set whose test images are drawn.
+pub(crate) struct Illustration<'a> {
+    settings: &'a Pictures,
+    dataset: &'a LabelledSet,
+    features: &'a SetFeatures,
+    seed: u64,
+    selection: Selection,
+}
+
+/// Changes when pictures of the same things come out differently.
+const VERSION: u32 = 1;
+/// Pixels of a picture's longer side.
+const SIDE: usize = 160;
+const QUALITY: u8 = 78;
+
+/// What decides how pictures come out.
+#[derive(Serialize)]
+struct Key<'a> {
+    version: u32,
+    settings: &'a Pictures,
+    seed: u64,
+    data: String,
+    features: Option<&'a str>,
+}
+
+impl<'a> Illustration<'a> {
+    /// With the features of any candidate: readable images are the same for all of them.
+    pub(crate) fn new(
+        settings: &'a Pictures,
+        dataset: &'a LabelledSet,
+        features: &'a SetFeatures,
+        seed: u64,
+    ) -> Self {
+        let labels = features.test.targets().labels().unwrap_or_default();
+        Self { settings, dataset, features, seed, selection: Selection::of(labels, settings, seed) }
+    }
+
+    /// A name for what [`Self::set`] makes.
+    pub(crate) fn set_key(&self) -> Result<String> {
+        self.key(None)
+    }
+
+    /// A name for what [`Self::candidate`] makes.
+    pub(crate) fn candidate_key(&self) -> Result<String> {
+        self.key(Some(&self.features.keys[1]))
+    }
+
+    fn key(&self, features: Option<&str>) -> Result<String> {
+        let data = self.dataset.test.images.fingerprint();
+        let key = Key { version: VERSION, settings: self.settings, seed: self.seed, data, features };
+        let key = serde_json::to_vec(&key).map_err(Error::Json)?;
+        Ok(format!("pictures-{}", &blake3::hash(&key).to_hex()[..24]))
+    }
+
+    /// The images, without anything that a candidate makes of them.
+    pub(crate) fn set(&self) -> Result<SetPictures> {
+        let points: Vec<Result<Image>> = self.selection.points.par_iter().map(|&it| self.image(it)).collect();
+        Ok(SetPictures {
+            thumbnails: Sprite::of(points.into_iter())?,
+            points: self.selection.points.iter().map(|&sample| self.shown(sample)).collect(),
+            images: self.selection.images.iter().map(|&sample| self.shown(sample)).collect(),
+            candidates: Vec::new(),
+        })
+    }
+
+    /// What a candidate, whose features these are, makes of them.
+    pub(crate) fn candidate(&self, candidate: &Candidate<'_>) -> Result<CandidatePictures> {
+        let features = self.features.test.values().select(Axis(0), &self.selection.points);
+        let mut maps = vec![principal_map(features.view())?];
+        maps.extend(neighbour_map(features.view())?);
+        let patches = match candidate.source {
+            FeatureSource::Encoder(encoder) if encoder.has(Output::PatchTokens) => self.patches(encoder)?,
+            _ => Vec::new(),
+        };
+        Ok(CandidatePictures { candidate: candidate.name.clone(), maps, patches })
+    }
+
+    fn patches(&self, encoder: &Encoder) -> Result<Vec<PatchPictures>> {
+        let images =
+            self.selection.images.iter().map(|&it| self.image(it)).collect::<Result<Vec<Image>>>()?;
+        let tokens = encoder.patch_tokens(&images)?;
+        let has_attention = encoder.has(Output::ClsAttention);
+        let attention = if has_attention { Some(encoder.attention(&images)?) } else { None };
+        let drawing = AttentionPictures { mass: ATTENTION_MASS, upsampling: Upsampling::Smooth };
+        let mut pictures = Vec::new();
+        for (index, colours) in patch_colours(tokens.view(), ComponentsOf::Image)?.iter().enumerate() {
+            let image = small(&seen(encoder.preprocess(), &images[index])?)?;
+            let components = colours.draw((image.height(), image.width()), Upsampling::Smooth)?;
+            let attention = match &attention {
+                Some(attention) => {
+                    let mean = drawing.of(&image, attention.index_axis(Axis(0), index))?.swap_remove(0);
+                    Some(AttentionJpegs { heat: jpeg(&mean.heat)?, mask: jpeg(&mean.overlay)? })
+                }
+                None => None,
+            };
+            pictures.push(PatchPictures { image: jpeg(&image)?, components: jpeg(&components)?, attention });
+        }
+        Ok(pictures)
+    }
+
+    /// A test sample's image.
+    fn image(&self, sample: usize) -> Result<Image> {
+        Ok(self.dataset.test.images.image(self.features.test_images[sample])?)
+    }
+
+    fn shown(&self, sample: usize) -> ShownImage {
+        let image = self.features.test_images[sample];
+        let id = self.dataset.test.images.info(image).id;
+        ShownImage { id, label: self.dataset.test.labels[image] }
+    }
+}
+
+fn jpeg(image: &Image) -> Result<Jpeg> {
+    Jpeg::of(image, QUALITY)
+}
+
+/// The longer side as long as a picture's.
+fn small(image: &Image) -> Result<Image> {
+    let longer = image.height().max(image.width());
+    let scaled = |length: usize| (length * SIDE).div_ceil(longer);
+    Ok(image.resized(scaled(image.height()), scaled(image.width()))?)
+}

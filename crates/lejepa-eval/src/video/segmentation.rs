@@ -1,0 +1,142 @@
+//! Segments clips with an encoder, and says how good the masks are where true ones are known.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use lejepa_data::{Output, Preprocess, ResizeRule, write_atomically};
+use lejepa_embed::Encoder;
+
+use super::clip_run::ClipRun;
+use super::{AttentionSettings, Clip, Ffmpeg, LabelMap, PropagationSettings, SegmentationReport};
+use crate::{Error, Result};
+
+/// How masks are made.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SegmentationMethod {
+    /// Of the attention of the class token in the last block.
+    Attention {
+        /// How attention becomes masks.
+        settings: AttentionSettings,
+        /// The head whose masks are written, from 1; that of the mean over heads if absent.
+        head: Option<usize>,
+    },
+    /// By following a first mask.
+    Propagation {
+        /// What is looked at.
+        settings: PropagationSettings,
+        /// The mask of the first frame; the true one if absent.
+        first_mask: Option<LabelMap>,
+    },
+}
+
+/// An encoder with its name in tables.
+#[derive(Debug, Clone, Copy)]
+pub struct SegmentationCandidate<'a> {
+    /// Such as `encoder`.
+    pub name: &'a str,
+    /// The encoder.
+    pub encoder: &'a Encoder,
+}
+
+/// Everything that decides a segmentation.
+pub struct Segmentation<'a> {
+    /// How masks are made.
+    pub method: SegmentationMethod,
+    /// The encoder whose masks are written, and others that are only scored.
+    pub candidates: &'a [SegmentationCandidate<'a>],
+    /// An `ffmpeg`, for films in and out.
+    pub ffmpeg: Option<&'a Ffmpeg>,
+    /// The most frames of a clip that are looked at.
+    pub most_frames: Option<usize>,
+    /// Where everything is written to.
+    pub out: &'a Path,
+    /// What was typed.
+    pub command: &'a str,
+}
+
+/// What a segmentation is doing.
+#[derive(Debug, Clone, Copy)]
+pub enum SegmentationEvent<'a> {
+    /// A clip begins.
+    Clip {
+        /// Its name.
+        name: &'a str,
+        /// Its frames, if their number is known.
+        frames: Option<usize>,
+    },
+    /// So many more frames are done.
+    Frames(usize),
+    /// A frame cannot be read.
+    LeftOut(&'a Error),
+}
+
+/// Told of events, and asked whether to go on.
+pub(super) type Watcher<'a> = dyn FnMut(SegmentationEvent<'_>) -> ControlFlow<()> + 'a;
+
+impl SegmentationMethod {
+    /// What it needs of an encoder.
+    pub fn output(&self) -> Output {
+        match self {
+            Self::Attention { .. } => Output::ClsAttention,
+            Self::Propagation { .. } => Output::PatchTokens,
+        }
+    }
+
+    fn protocol(&self) -> String {
+        match self {
+            Self::Attention { settings: AttentionSettings { mass, smoothing }, .. } => {
+                format!("attention:mass{mass}:smoothing{smoothing}")
+            }
+            Self::Propagation { settings, .. } => {
+                let PropagationSettings { context, neighbourhood, top, temperature } = settings;
+                format!("propagation:context1+{context}:neighbourhood{neighbourhood}:top{top}:T{temperature}")
+            }
+        }
+    }
+}
+
+impl Segmentation<'_> {
+    /// Segments clips. Masks and films are written as they come, the report after every clip. Of several
+    /// clips each has a folder of its own.
+    pub fn run(
+        &self,
+        clips: &[Clip],
+        watch: &mut dyn FnMut(SegmentationEvent<'_>) -> ControlFlow<()>,
+    ) -> Result<SegmentationReport> {
+        let first = self.candidates.first().ok_or(Error::NoCandidate)?;
+        let Preprocess { crop_height, crop_width, .. } = *first.encoder.preprocess();
+        let mut report = SegmentationReport {
+            command: self.command.into(),
+            protocol: self.method.protocol(),
+            encoder: first.encoder.name().into(),
+            size: (crop_height, crop_width),
+            clips: Vec::new(),
+            rows: Vec::new(),
+        };
+        for clip in clips {
+            let folder = if clips.len() == 1 { self.out.to_path_buf() } else { self.out.join(&clip.name) };
+            report.clips.push(ClipRun::start(self, clip, &folder)?.finish(watch)?);
+            report.summarise();
+            self.write(&report)?;
+        }
+        Ok(report)
+    }
+
+    fn write(&self, report: &SegmentationReport) -> Result<()> {
+        let json = serde_json::to_string_pretty(report).map_err(Error::Json)? + "\n";
+        for (name, text) in [("report.json", json), ("report.md", report.to_markdown())] {
+            write_atomically(&self.path(name), |file| file.write_all(text.as_bytes()))?;
+        }
+        Ok(())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.out.join(name)
+    }
+}
+
+/// The encoder's preprocessing, but of the whole frame: nothing is cut off, the frame is squashed where its
+/// shape is another one.
+pub(super) fn whole_frame(preprocess: &Preprocess) -> Preprocess {
+    Preprocess { resize: ResizeRule::Squash, ..preprocess.clone() }
+}

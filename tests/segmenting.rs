@@ -1,0 +1,289 @@
+//! `lejepa segment` as a user types it.
+
+#![allow(clippy::unwrap_used)]
+
+mod fixture;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use fixture::{LEJEPA, lejepa, lejepa_succeeds, repository, workspace};
+use lejepa_data::Image;
+use lejepa_eval::{Ffmpeg, FrameSource, LabelMap};
+use ndarray::Array2;
+
+const SIDE: usize = 56;
+/// Means of equal numbers in f64.
+const ROUNDING: f64 = 1e-12;
+
+/// The encoder that comes with the repository: 28x28 pixels, patches of 7, four heads.
+fn encoder() -> String {
+    repository().join("models/fashion-mnist-vit/encoder.onnx").display().to_string()
+}
+
+/// A bright square on a dark, uneven ground.
+fn picture(height: usize, width: usize, square: &Array2<bool>) -> Image {
+    let pixel = |index: usize| {
+        let (row, column) = (index / width, index % width);
+        let inside = square[(row * SIDE / height, column * SIDE / width)];
+        (if inside { 220 } else { 20 }) + (row * 7 % 11 + column * 5 % 13) as u8
+    };
+    Image::from_pixels(height, width, 1, (0..height * width).map(pixel).collect()).unwrap()
+}
+
+/// A square of three by three patches, in the upper left corner or one patch farther.
+fn square(start: usize) -> Array2<bool> {
+    let inside = |place: usize| (start..start + 3 * SIDE / 4).contains(&place);
+    Array2::from_shape_fn((SIDE, SIDE), |(row, column)| inside(row) && inside(column))
+}
+
+/// Frames that show the square, and its masks.
+fn write_clip(frames: &Path, masks: &Path, count: usize) {
+    for number in 0..count {
+        picture(SIDE, SIDE, &square(0)).write_png(&frames.join(format!("{number:05}.png"))).unwrap();
+        LabelMap::of_mask(&square(0)).write(&masks.join(format!("{number:05}.png"))).unwrap();
+    }
+}
+
+fn segment(folder: &Path, arguments: &[&str]) -> Output {
+    lejepa_succeeds(folder, &[&["segment", &encoder()], arguments].concat())
+}
+
+fn report(folder: &Path) -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(folder.join("report.json")).unwrap()).unwrap()
+}
+
+fn scores(report: &serde_json::Value, name: &str) -> serde_json::Value {
+    let rows = report["rows"].as_array().unwrap();
+    rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name} in {rows:?}")).clone()
+}
+
+#[test]
+fn frames_of_several_sizes_have_masks_of_their_own_size_and_a_broken_one_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let frames = folder.path().join("frames");
+    for (name, height, width) in [("0", 60, 80), ("2", 80, 60), ("10", 1, 1)] {
+        picture(height, width, &square(0)).write_png(&frames.join(format!("{name}.png"))).unwrap();
+    }
+    std::fs::write(frames.join("1.jpg"), "no image").unwrap();
+    let output = segment(folder.path(), &["frames", "--out", "out"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "out\n");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("note: left out: cannot use image: frames/1.jpg"), "{stderr}");
+    let out = folder.path().join("out");
+    for (name, size) in [("0", (60, 80)), ("2", (80, 60)), ("10", (1, 1))] {
+        let mask = LabelMap::read(&out.join(format!("masks/{name}.png"))).unwrap();
+        assert_eq!(mask.labels.dim(), size);
+    }
+    assert!(!out.join("masks/1.png").exists());
+    let shown: Vec<_> = FrameSource::open(&out.join("overlay.gif"), None)
+        .unwrap()
+        .map(|frame| frame.unwrap().image)
+        .collect();
+    assert_eq!(shown.len(), 3);
+    assert!(shown.iter().all(|image| (image.height(), image.width()) == (60, 80)));
+    let report = report(&out);
+    assert_eq!(report["clips"][0]["frames"], 3);
+    assert_eq!(report["clips"][0]["left_out"], 1);
+    assert_eq!(report["rows"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn true_masks_are_compared_with_heads_an_untrained_encoder_and_a_box() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    write_clip(&path.join("frames"), &path.join("true"), 10);
+    let arguments = ["frames", "--masks", "true", "--out", "out", "--mass", "0.5", "--smooth", "0.3"];
+    let output = segment(path, &arguments);
+    let table = String::from_utf8_lossy(&output.stdout);
+    let report = report(&path.join("out"));
+    let names: Vec<&str> =
+        report["rows"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    let expected = [
+        "encoder, mean over heads",
+        "encoder, best head",
+        "encoder, best head of every frame",
+        "same encoder, untrained, mean over heads",
+        "same encoder, untrained, best head",
+        "same encoder, untrained, best head of every frame",
+        "centred box",
+    ];
+    assert_eq!(names, expected);
+    assert!(names.iter().all(|name| table.contains(name)), "{table}");
+    assert!(table.contains("1 object of 1 clip, 10 true masks; attention:mass0.5:smoothing0.3."), "{table}");
+    // The box of 28x28 in the middle of 56x56 lies in the square of 42x42 in the corner.
+    let of_box = scores(&report, "centred box")["score"]["jaccard"].as_f64().unwrap();
+    assert!((of_box - (28. * 28.) / (42. * 42.)).abs() < ROUNDING);
+    let jaccard = |name: &str| scores(&report, name)["score"]["jaccard"].as_f64().unwrap();
+    assert!(jaccard("encoder, best head") >= 0. && jaccard("encoder, best head") <= 1.);
+    // All frames are the same, so that the best head is, too.
+    let apart = jaccard("encoder, best head") - jaccard("encoder, best head of every frame");
+    assert!(apart.abs() < ROUNDING);
+    let head = report["clips"][0]["rows"][1]["objects"][0]["head"].as_u64().unwrap();
+    let head = head.to_string();
+    segment(path, &["frames", "--masks", "true", "--out", "head", "--mass", "0.5", "--head", &head]);
+    let mask = LabelMap::read(&path.join("head/masks/00000.png")).unwrap().object(1);
+    let found = lejepa_eval::jaccard(mask.view(), square(0).view());
+    assert!((found - jaccard("encoder, best head")).abs() < ROUNDING);
+    let json = segment(path, &["frames", "--out", "json", "--frames", "3", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json["clips"][0]["frames"], 3);
+    assert!(std::fs::read_to_string(path.join("out/report.md")).unwrap().contains("| centred box"));
+}
+
+#[test]
+fn a_mask_is_followed_through_the_clips_of_a_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let davis = folder.path().join("DAVIS");
+    for name in ["cat", "dog"] {
+        let (frames, masks) =
+            (davis.join("JPEGImages/480p").join(name), davis.join("Annotations/480p").join(name));
+        write_clip(&frames, &masks, 4);
+    }
+    let output = segment(folder.path(), &["DAVIS", "--method", "propagate", "--out", "out"]);
+    let table = String::from_utf8_lossy(&output.stdout);
+    assert!(table.contains("J of cat") && table.contains("2 objects of 2 clips"), "{table}");
+    let out = folder.path().join("out");
+    let report = report(&out);
+    // Nothing moves.
+    assert_eq!(scores(&report, "first mask, kept")["mean"], 1.);
+    let followed = scores(&report, "encoder")["score"]["jaccard"].as_f64().unwrap();
+    assert!(followed > 0.8, "{followed}");
+    for file in ["cat/masks/00003.png", "dog/overlay.gif", "report.md"] {
+        assert!(out.join(file).is_file(), "{file}");
+    }
+    assert_eq!(LabelMap::read(&out.join("cat/masks/00000.png")).unwrap().object(1), square(0));
+    // The same without true masks, from a mask of any size.
+    LabelMap::of_mask(&square(0)).resized((8, 8)).write(&folder.path().join("first.png")).unwrap();
+    segment(folder.path(), &["DAVIS/JPEGImages/480p/dog", "--first-mask", "first.png", "--out", "one"]);
+    assert!(folder.path().join("one/masks/00003.png").is_file());
+}
+
+#[test]
+fn a_convolutional_network_has_no_attention_but_follows_masks() {
+    let folder = workspace();
+    let path = folder.path();
+    let recipe = std::fs::read_to_string(path.join("train.toml")).unwrap();
+    let network = "arch = \"resnet\"\nimage_size = 16\nchannels = 1\ndepths = [1, 1, 1, 1]\n\
+                   widths = [4, 4, 8, 8]\nblock = \"basic\"\n";
+    let (start, end) = (recipe.find("arch").unwrap(), recipe.find("[projector]").unwrap());
+    std::fs::write(path.join("train.toml"), format!("{}{network}{}", &recipe[..start], &recipe[end..]))
+        .unwrap();
+    lejepa_succeeds(path, &["train", "--config", "train.toml", "--out", "run", "--epochs", "1"]);
+    lejepa_succeeds(path, &["export", "run", "--size", "64"]);
+    write_clip(&path.join("frames"), &path.join("true"), 3);
+    let output = lejepa(path, &["segment", "encoder.onnx", "frames", "--out", "out"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr.starts_with("error: no output cls_attention"), "{stderr}");
+    assert!(stderr.contains("hint: ") && stderr.contains("--method propagate"), "{stderr}");
+    let follow =
+        ["segment", "encoder.onnx", "frames", "--masks", "true", "--method", "propagate", "--out", "out"];
+    let table = String::from_utf8(lejepa_succeeds(path, &follow).stdout).unwrap();
+    assert!(table.contains("first mask, kept"), "{table}");
+}
+
+/// A program that takes the place of ffmpeg: frames without end of a film, and a copy of what it is given.
+#[cfg(unix)]
+fn write_ffmpeg(path: &Path, script: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::write(path, format!("#!/bin/sh\n{script}")).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn films_go_through_ffmpeg_frame_by_frame() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    std::fs::write(path.join("film.mp4"), "a film").unwrap();
+    let endless = r#"
+for last; do :; done
+case "$*" in
+*image2pipe*) while printf 'P6\n4 3\n255\nabcdefghijklmnopqrstuvwxyz0123456789'; do :; done ;;
+*rawvideo*) cat >"${last#file:}" ;;
+*) echo 'Stream #0:0: Video: h264, yuv420p, 4x3, 50 fps, 50 tbr' >&2; exit 1 ;;
+esac
+"#;
+    write_ffmpeg(&path.join("ffmpeg"), endless);
+    segment(path, &["film.mp4", "--ffmpeg", "./ffmpeg", "--frames", "20", "--out", "out"]);
+    assert_eq!(std::fs::read_dir(path.join("out/masks")).unwrap().count(), 20);
+    assert_eq!(std::fs::metadata(path.join("out/overlay.mp4")).unwrap().len(), 20 * 4 * 3 * 3);
+    let ffmpeg = Ffmpeg::at(path.join("ffmpeg"));
+    let first = FrameSource::open(&path.join("film.mp4"), Some(&ffmpeg)).unwrap().next().unwrap().unwrap();
+    assert_eq!((first.name.as_str(), first.duration.as_millis()), ("00000", 20));
+
+    write_ffmpeg(&path.join("ffmpeg"), "echo 'moov atom not found' >&2; exit 1\n");
+    let broken = lejepa(path, &["segment", &encoder(), "film.mp4", "--ffmpeg", "./ffmpeg", "--out", "none"]);
+    let stderr = String::from_utf8_lossy(&broken.stderr);
+    assert_eq!(broken.status.code(), Some(1));
+    assert!(stderr.contains("ffmpeg failed (moov atom not found): film.mp4"), "{stderr}");
+    assert!(stderr.contains("error: no frame can be read of: film.mp4"), "{stderr}");
+}
+
+#[test]
+fn mistakes_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    write_clip(&path.join("frames"), &path.join("true"), 2);
+    write_clip(&path.join("others"), &path.join("others-true"), 2);
+    std::fs::rename(path.join("others-true/00000.png"), path.join("others-true/x.png")).unwrap();
+    std::fs::remove_file(path.join("others-true/00001.png")).unwrap();
+    std::fs::create_dir(path.join("empty")).unwrap();
+    std::fs::write(path.join("film.mp4"), "a film").unwrap();
+    picture(9, 9, &square(0)).write_png(&path.join("small/00000.png")).unwrap();
+    let masks = "the mask of frame 00012.jpg is 00012.png; frames of films are called 00000, 00001, ...";
+    for (arguments, code, message) in [
+        (&["nowhere"][..], 2, "error: no such file or folder: nowhere"),
+        (&["empty"], 1, "error: no images (jpeg, png, webp, bmp, tiff, gif) in: empty"),
+        (
+            &["frames", "--mass", "0"],
+            2,
+            "error: the share of attention to keep must be above 0 and at most 1, got: 0",
+        ),
+        (&["frames", "--smooth", "1"], 2, "error: the smoothing must be at least 0 and below 1, got: 1"),
+        (&["frames", "--head", "5"], 2, "error: the encoder has heads 1 to 4, got: 5"),
+        (&["frames", "--method", "propagate", "--mass", "0.5"], 1, "error: --mass is for --method attention"),
+        (
+            &["frames", "--method", "attention", "--first-mask", "x.png"],
+            1,
+            "error: --first-mask is for --method propagate",
+        ),
+        (
+            &["frames", "--method", "propagate"],
+            1,
+            "error: the first frame of frames has no mask with an object\nhint: name a mask with --first-mask \
+             FILE, or a folder with the first frame's with --masks FOLDER",
+        ),
+        (
+            &["frames", "--masks", "others-true"],
+            1,
+            &format!("error: no mask has the name of a frame in: others-true\nhint: {masks}"),
+        ),
+        (
+            &["small", "--masks", "true"],
+            1,
+            "error: cannot use mask (56x56 pixels, the frame has 9x9): true/00000.png",
+        ),
+        (
+            &["film.mp4"],
+            1,
+            "error: ffmpeg is needed to read it and was not found: film.mp4\nhint: install it (`apt install \
+             ffmpeg`) or name it with --ffmpeg FILE; a folder of frames, a GIF and an animated PNG or WebP are \
+             read without it",
+        ),
+        (&["frames", "--size", "32"], 2, "error: exported for images of 28x28, not for 32x32: "),
+    ] {
+        let output = Command::new(LEJEPA)
+            .current_dir(path)
+            .env("PATH", "")
+            .args(["segment", &encoder(), "--out", "out"])
+            .args(arguments)
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let stderr = stderr.trim_start_matches("note: no overlay.mp4, since ffmpeg was not found\n");
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stderr}");
+        assert!(stderr.starts_with(message), "{arguments:?}: {stderr}\nexpected: {message}");
+    }
+}
