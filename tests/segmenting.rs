@@ -55,7 +55,7 @@ fn report(folder: &Path) -> serde_json::Value {
 
 fn scores(report: &serde_json::Value, name: &str) -> serde_json::Value {
     let rows = report["rows"].as_array().unwrap();
-    rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name} in {rows:?}")).clone()
+    rows.iter().find(|row| row["name"] == name).unwrap().clone()
 }
 
 #[test]
@@ -230,6 +230,7 @@ fn mistakes_are_named() {
     std::fs::rename(path.join("others-true/00000.png"), path.join("others-true/x.png")).unwrap();
     std::fs::remove_file(path.join("others-true/00001.png")).unwrap();
     std::fs::create_dir(path.join("empty")).unwrap();
+    LabelMap::of_mask(&square(0)).write(&path.join("out/masks/00000.png")).unwrap();
     std::fs::write(path.join("film.mp4"), "a film").unwrap();
     picture(9, 9, &square(0)).write_png(&path.join("small/00000.png")).unwrap();
     let masks = "the mask of frame 00012.jpg is 00012.png; frames of films are called 00000, 00001, ...";
@@ -272,6 +273,8 @@ fn mistakes_are_named() {
              ffmpeg`) or name it with --ffmpeg FILE; a folder of frames, a GIF and an animated PNG or WebP are \
              read without it",
         ),
+        (&["frames", "--masks", "out/masks"], 1, "error: would write masks over what it reads: out/masks"),
+        (&["frames", "--frames", "0"], 2, "error: invalid value '0' for '--frames <FRAMES>'"),
         (&["frames", "--size", "32"], 2, "error: exported for images of 28x28, not for 32x32: "),
     ] {
         let output = Command::new(LEJEPA)

@@ -136,7 +136,7 @@ fn file_name(id: &str) -> String {
     plain.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
 }
 
-fn at_least_one(typed: &str) -> Result<usize, String> {
+pub(crate) fn at_least_one(typed: &str) -> Result<usize, String> {
     match typed.parse() {
         Ok(number) if number > 0 => Ok(number),
         _ => Err("expected a number of at least 1".into()),

@@ -212,6 +212,12 @@ pub enum Error {
         /// The clip.
         clip: String,
     },
+    /// Frames or true masks would be lost.
+    #[error("would write masks over what it reads: {}", path.display())]
+    WritesOver {
+        /// The folder.
+        path: PathBuf,
+    },
     /// There is nothing to segment with.
     #[error("no encoder to segment with")]
     NoCandidate,

@@ -144,6 +144,17 @@ mod tests {
         bytes
     }
 
+    /// Made by Pillow 12: 4x3 pixels of `(200, 0, 0, 255)`, then of `(0, 100, 0, 128)`, lossless, 70 ms each.
+    const WEBP: &str = "524946468400000057454250565038580a00000012000000030000020000414e494d06000000000000000000\
+        414e4d4628000000000000000000030000020000460000025650384c0f0000002f038000000710458efe0722\
+        a2ff0100414e4d4628000000000000000000030000020000460000025650384c0f0000002f038000100750b2\
+        88020622a2ff0100";
+
+    fn webp() -> Vec<u8> {
+        let byte = |place: usize| u8::from_str_radix(&WEBP[place..place + 2], 16).unwrap();
+        (0..WEBP.len()).step_by(2).map(byte).collect()
+    }
+
     fn read(bytes: &[u8], format: ImageFormat) -> Result<Vec<Result<Frame>>> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), bytes).unwrap();
@@ -176,6 +187,18 @@ mod tests {
     }
 
     #[test]
+    fn frames_of_an_animated_webp_come_one_by_one() {
+        let frames = read(&webp(), ImageFormat::WebP).unwrap();
+        let seen: Vec<_> = frames
+            .iter()
+            .map(|frame| frame.as_ref().unwrap())
+            .map(|frame| (frame.image.height(), frame.image.width(), frame.duration.as_millis()))
+            .collect();
+        assert_eq!(seen, [(3, 4, 70), (3, 4, 70)]);
+        assert_eq!(frames[0].as_ref().unwrap().image.pixels()[..3], [200, 0, 0]);
+    }
+
+    #[test]
     fn a_file_that_is_cut_off_ends_with_one_error() {
         let bytes = gif(brightening(5));
         let frames = read(&bytes[..bytes.len() * 3 / 5], ImageFormat::Gif).unwrap();
@@ -201,7 +224,11 @@ mod tests {
     /// Of bytes that were changed at random, most are found out by checksums or codes; none may do harm.
     #[test]
     fn damaged_files_neither_crash_nor_go_on_for_ever() {
-        let whole = [(gif(brightening(4)), ImageFormat::Gif), (apng(&brightening(4)), ImageFormat::Png)];
+        let whole = [
+            (gif(brightening(4)), ImageFormat::Gif),
+            (apng(&brightening(4)), ImageFormat::Png),
+            (webp(), ImageFormat::WebP),
+        ];
         for (bytes, format) in whole {
             for round in 0..500 {
                 let mut random = lejepa_data::generator(3, lejepa_data::Purpose::Inspection, round, 0);

@@ -21,6 +21,8 @@ use crate::{Error, Overlay, Result};
 
 /// Frames that are read and computed together.
 const FRAMES_AT_A_TIME: usize = 8;
+/// The folder of masks.
+const MASKS: &str = "masks";
 /// Unreadable frames that are named in the report.
 const NAMED: usize = 10;
 /// How much of an object's colour is seen over it.
@@ -42,6 +44,7 @@ pub(super) struct ClipRun<'a> {
 
 impl<'a> ClipRun<'a> {
     pub(super) fn start(segmentation: &'a Segmentation<'a>, clip: &'a Clip, folder: &Path) -> Result<Self> {
+        refuse_to_write_over(clip, &folder.join(MASKS))?;
         let most = segmentation.most_frames.unwrap_or(usize::MAX);
         let source = FrameSource::open(&clip.frames, segmentation.ffmpeg)?.take(most);
         let truth = clip.masks.as_deref().map(GroundTruth::open).transpose()?;
@@ -193,12 +196,24 @@ impl<'a> ClipRun<'a> {
     }
 
     fn write(&mut self, frame: &Frame, labels: &LabelMap) -> Result<()> {
-        labels.write(&self.folder.join("masks").join(format!("{}.png", frame.name)))?;
+        labels.write(&self.folder.join(MASKS).join(format!("{}.png", frame.name)))?;
         let drawn = drawn(&frame.image, labels)?;
         if self.film.is_none() {
             self.film = Some(Film::create(&self.folder, &drawn, frame.duration, self.segmentation.ffmpeg)?);
         }
         self.film.as_mut().map_or(Ok(()), |film| film.add(&drawn, frame.duration))
+    }
+}
+
+/// Masks have the names of frames and of true masks.
+fn refuse_to_write_over(clip: &Clip, folder: &Path) -> Result<()> {
+    let same = |other: &Path| match (folder.canonicalize(), other.canonicalize()) {
+        (Ok(folder), Ok(other)) => folder == other,
+        _ => false,
+    };
+    match same(&clip.frames) || clip.masks.as_deref().is_some_and(same) {
+        true => Err(Error::WritesOver { path: folder.into() }),
+        false => Ok(()),
     }
 }
 

@@ -36,11 +36,6 @@ impl FrameFolder {
     pub(super) fn one(path: &Path) -> Self {
         Self(vec![path.to_path_buf()].into_iter())
     }
-
-    /// How many are left.
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
 }
 
 impl Iterator for FrameFolder {
@@ -48,6 +43,10 @@ impl Iterator for FrameFolder {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.0.next().map(|path| read(&path))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
     }
 }
 
@@ -137,7 +136,7 @@ mod tests {
             write(folder.path(), name, 2);
         }
         let frames = FrameFolder::open(folder.path()).unwrap();
-        assert_eq!(frames.len(), 4);
+        assert_eq!(frames.size_hint(), (4, Some(4)));
         let names: Vec<String> = frames.map(|frame| frame.unwrap().name).collect();
         assert_eq!(names, ["a", "frame9", "frame10", "frame0100"]);
     }

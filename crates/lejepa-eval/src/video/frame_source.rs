@@ -19,34 +19,22 @@ use super::{Ffmpeg, Frame};
 use crate::{Error, Result};
 
 /// Reads frames one after the other.
-pub struct FrameSource {
-    frames: Box<dyn Iterator<Item = Result<Frame>>>,
-    length: Option<usize>,
-}
+pub struct FrameSource(Box<dyn Iterator<Item = Result<Frame>>>);
 
 impl FrameSource {
     /// Opens a folder or a file, which is recognised by its content.
     pub fn open(path: &Path, ffmpeg: Option<&Ffmpeg>) -> Result<Self> {
         if path.is_dir() {
-            let frames = FrameFolder::open(path)?;
-            return Ok(Self { length: Some(frames.len()), frames: Box::new(frames) });
+            return Ok(Self(Box::new(FrameFolder::open(path)?)));
         }
-        let frames: Box<dyn Iterator<Item = Result<Frame>>> = match format(path)? {
-            Some(format) => match Animation::open(path, format)? {
-                Some(animation) => Box::new(animation),
-                None => Box::new(FrameFolder::one(path)),
-            },
-            None => {
-                let ffmpeg = ffmpeg.ok_or_else(|| Error::NoFfmpeg { path: path.into() })?;
-                Box::new(ffmpeg.frames(path)?)
-            }
+        let Some(format) = format(path)? else {
+            let ffmpeg = ffmpeg.ok_or_else(|| Error::NoFfmpeg { path: path.into() })?;
+            return Ok(Self(Box::new(ffmpeg.frames(path)?)));
         };
-        Ok(Self { frames, length: None })
-    }
-
-    /// How many frames there are, where that is known before they are read.
-    pub fn length(&self) -> Option<usize> {
-        self.length
+        Ok(match Animation::open(path, format)? {
+            Some(animation) => Self(Box::new(animation)),
+            None => Self(Box::new(FrameFolder::one(path))),
+        })
     }
 }
 
@@ -54,7 +42,12 @@ impl Iterator for FrameSource {
     type Item = Result<Frame>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.frames.next()
+        self.0.next()
+    }
+
+    /// The number of frames where it is known before they are read.
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
     }
 }
 
@@ -82,3 +75,39 @@ fn format(path: &Path) -> Result<Option<ImageFormat>> {
 
 /// Bytes that tell the format of a file.
 const SIGNATURE: u64 = 32;
+
+#[cfg(test)]
+mod tests {
+    use lejepa_data::Image;
+
+    use super::*;
+
+    #[test]
+    fn frames_are_read_when_they_are_asked_for_and_not_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |number: usize| folder.path().join(format!("{number}.png"));
+        for number in 0..5 {
+            Image::from_pixels(1, 1, 1, vec![7]).unwrap().write_png(&path(number)).unwrap();
+        }
+        let mut frames = FrameSource::open(folder.path(), None).unwrap();
+        assert_eq!(frames.size_hint(), (5, Some(5)));
+        assert!(frames.next().unwrap().is_ok());
+        // What was not asked for yet was not read.
+        std::fs::remove_file(path(1)).unwrap();
+        std::fs::remove_file(path(4)).unwrap();
+        let readable: Vec<bool> = frames.map(|frame| frame.is_ok()).collect();
+        assert_eq!(readable, [false, true, true, false]);
+    }
+
+    #[test]
+    fn a_file_is_recognised_by_its_content_and_a_still_image_is_a_clip_of_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("image.mp4");
+        Image::from_pixels(1, 1, 3, vec![7; 3]).unwrap().write_png(&path).unwrap();
+        assert_eq!(FrameSource::open(&path, None).unwrap().count(), 1);
+        std::fs::write(&path, b"\0\0\0\x18ftypisom").unwrap();
+        assert!(matches!(FrameSource::open(&path, None), Err(Error::NoFfmpeg { .. })));
+        std::fs::write(&path, b"").unwrap();
+        assert!(matches!(FrameSource::open(&path, None), Err(Error::NoFfmpeg { .. })));
+    }
+}

@@ -13,7 +13,7 @@ use crate::{Error, Result, Upsampling};
 /// Makes the masks of a clip for one encoder.
 pub(super) enum MaskMaker {
     Attention { masks: AttentionMasks, head: Option<usize> },
-    Propagation(Follower),
+    Propagation(Box<Follower>),
 }
 
 /// The masks of one frame.
@@ -44,7 +44,8 @@ impl MaskMaker {
                 let nothing = || LabelMap::new(Array2::zeros((1, 1)));
                 let first = first.cloned().unwrap_or_else(nothing);
                 let labels = std::iter::once(0).chain(first.objects()).collect();
-                Ok(Self::Propagation(Follower { settings: *settings, first, labels, propagation: None }))
+                let follower = Follower { settings: *settings, first, labels, propagation: None };
+                Ok(Self::Propagation(Box::new(follower)))
             }
         }
     }

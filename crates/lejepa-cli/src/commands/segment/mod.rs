@@ -12,13 +12,12 @@ use clap::Args;
 use indicatif::ProgressBar;
 use lejepa_data::Output;
 use lejepa_embed::Encoder;
-use lejepa_eval::{
-    Clip, Error, Ffmpeg, Segmentation, SegmentationCandidate, SegmentationEvent, SegmentationMethod,
-};
+use lejepa_eval::{Clip, Error, Ffmpeg, Segmentation, SegmentationCandidate, SegmentationEvent};
 
 use self::settings::MethodArguments;
 use crate::command_line::command_line;
 use crate::encoder_arguments::{ComputingArguments, RuntimeArguments};
+use crate::picture_arguments::at_least_one;
 use crate::untrained::untrained;
 use crate::{failure, interrupt, output, progress};
 
@@ -51,7 +50,7 @@ pub(crate) struct Arguments {
     method: MethodArguments,
 
     /// Most frames of a clip
-    #[arg(long, value_name = "FRAMES")]
+    #[arg(long, value_name = "FRAMES", value_parser = at_least_one)]
     frames: Option<usize>,
 
     /// The program ffmpeg, instead of looking for it
