@@ -1,8 +1,8 @@
 """Writes `principal_components.safetensors`: scikit-learn's `PCA` of features in f64.
 
 Needs: numpy, scikit-learn, safetensors. Usage: python make_principal_components.py
-`tall` has more samples than dimensions, `wide` fewer. Features are f32 numbers stored as f64. `components` are scikit-learn's,
-whose sign rule is ours: the largest entry of each is positive.
+`tall` has more samples than dimensions, `wide` fewer. Features are f32 numbers stored as f64. `components` are
+scikit-learn's, whose sign rule is ours: the largest entry of each is positive.
 """
 import os
 

@@ -44,8 +44,8 @@ pub(crate) struct PictureArguments {
     runtime: RuntimeArguments,
 }
 
-/// Images whose features are held at a time.
-const CHUNK: usize = 16;
+/// Images that are held at a time: photographs may be large.
+const CHUNK: usize = 8;
 
 /// Images to be drawn.
 pub(crate) struct Subjects {
@@ -90,20 +90,15 @@ impl Subjects {
     }
 
     /// A few at a time.
-    pub(crate) fn chunks(&self) -> impl Iterator<Item = Result<Vec<Subject>>> {
-        (0..self.len()).step_by(CHUNK).map(|start| self.read(start, CHUNK))
-    }
-
-    /// All of them.
-    pub(crate) fn all(&self) -> Result<Vec<Subject>> {
-        self.read(0, self.len())
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = Vec<Subject>> {
+        (0..self.len()).step_by(CHUNK).map(|start| self.read(start)).filter(|chunk| !chunk.is_empty())
     }
 
     /// Those that can be read; the others are named on standard error.
-    fn read(&self, start: usize, count: usize) -> Result<Vec<Subject>> {
+    fn read(&self, start: usize) -> Vec<Subject> {
         let digits = self.len().to_string().len();
         let mut subjects = Vec::new();
-        for (number, &index) in (1..).zip(&self.chosen).skip(start).take(count) {
+        for (number, &index) in (1..).zip(&self.chosen).skip(start).take(CHUNK) {
             match self.list.image(index) {
                 Ok(image) => {
                     let name = format!("{number:0digits$}-{}", file_name(&self.list.info(index).id));
@@ -114,7 +109,7 @@ impl Subjects {
                 }
             }
         }
-        Ok(subjects)
+        subjects
     }
 }
 

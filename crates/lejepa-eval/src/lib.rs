@@ -1,7 +1,8 @@
-//! Scores frozen features and writes reports.
+//! Scores frozen features, draws what encoders see and writes reports.
 //!
 //! A [`Suite`] names the probes, [`Features`] are extracted once per set and shared by all of them,
-//! and a [`Report`] holds every score together with its protocol string.
+//! and a [`Report`] holds every score together with its protocol string. [`patch_colours`] and
+//! [`AttentionPictures`] draw what an encoder sees in an image.
 //!
 //! ```
 //! use lejepa_eval::{Features, Knn, predicted};

@@ -48,7 +48,7 @@ fn pictures(report: &Report) -> SetPictures {
     };
     SetPictures {
         points: (0..40).map(shown).collect(),
-        thumbnails: Sprite::of(vec![grey(100); 40].into_iter().map(Ok)).unwrap(),
+        thumbnails: Sprite::of(&vec![Sprite::thumbnail(&grey(100)).unwrap(); 40]).unwrap(),
         images: vec![shown(3), shown(9)],
         candidates: report.candidates.iter().enumerate().map(candidate).collect(),
     }

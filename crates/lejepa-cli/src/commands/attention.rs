@@ -20,12 +20,12 @@ use crate::{output, progress};
 /// of an image that the encoder sees.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    pictures: PictureArguments,
-
     /// Share of the attention that masks keep
     #[arg(long, value_name = "SHARE", default_value_t = ATTENTION_MASS)]
     mass: f64,
+
+    #[command(flatten)]
+    pictures: PictureArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
@@ -35,7 +35,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let bar = progress::bar(subjects.len() as u64);
     let mut drawn = 0;
     for chunk in subjects.chunks() {
-        let chunk = chunk?;
         arguments.draw(&encoder, &chunk)?;
         drawn += chunk.len();
         bar.inc(chunk.len() as u64);

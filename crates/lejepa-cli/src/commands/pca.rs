@@ -9,6 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lejepa_data::{ContactSheet, Image, Output, SheetCell, SheetRow};
 use lejepa_embed::Encoder;
 use lejepa_eval::{ComponentsOf, patch_colours, seen};
+use ndarray::{Array4, Axis};
 
 use crate::picture_arguments::{PictureArguments, Subject, refuse_none};
 use crate::{output, progress};
@@ -19,13 +20,13 @@ use crate::{output, progress};
 /// part of an image that the encoder sees. Colours are the same in every run.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    pictures: PictureArguments,
-
     /// Components of every image by itself, of all images, or of the foreground of all with a black
     /// background
     #[arg(long, value_name = "PATCHES", default_value = "image", value_parser = components_names())]
     components: ComponentsOf,
+
+    #[command(flatten)]
+    pictures: PictureArguments,
 }
 
 /// The widest sheet in pixels.
@@ -36,16 +37,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let encoder = arguments.pictures.encoder(Output::PatchTokens)?;
     let subjects = arguments.pictures.subjects()?;
     let bar = progress::bar(subjects.len() as u64);
-    let mut pairs = Vec::new();
-    let mut draw = |subjects: Vec<Subject>| -> Result<()> {
-        pairs.extend(arguments.draw(&encoder, &subjects)?);
-        bar.inc(subjects.len() as u64);
-        Ok(())
-    };
-    match arguments.components {
-        ComponentsOf::Image => subjects.chunks().try_for_each(|chunk| draw(chunk?))?,
-        ComponentsOf::All | ComponentsOf::Foreground => draw(subjects.all()?)?,
+    let (mut pairs, mut waiting) = (Vec::new(), Features::default());
+    for chunk in subjects.chunks() {
+        waiting.add(&encoder, &chunk)?;
+        if arguments.components == ComponentsOf::Image {
+            pairs.extend(arguments.draw(std::mem::take(&mut waiting))?);
+        }
+        bar.inc(chunk.len() as u64);
     }
+    pairs.extend(arguments.draw(waiting)?);
     bar.finish_and_clear();
     refuse_none(pairs.len())?;
     let path = arguments.pictures.out.join("sheet.png");
@@ -56,17 +56,40 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Images with the features of their patches.
+#[derive(Default)]
+struct Features {
+    /// Names, and what the encoder sees.
+    images: Vec<(String, Image)>,
+    /// Each `(images, rows, columns, dim)`.
+    tokens: Vec<Array4<f32>>,
+}
+
+impl Features {
+    fn add(&mut self, encoder: &Encoder, subjects: &[Subject]) -> Result<()> {
+        let images: Vec<Image> = subjects.iter().map(|subject| subject.image.clone()).collect();
+        self.tokens.push(encoder.patch_tokens(&images)?);
+        for subject in subjects {
+            self.images.push((subject.name.clone(), seen(encoder.preprocess(), &subject.image)?));
+        }
+        Ok(())
+    }
+}
+
 impl Arguments {
     /// Writes pictures; images and pictures for the sheet.
-    fn draw(&self, encoder: &Encoder, subjects: &[Subject]) -> Result<Vec<[Image; 2]>> {
-        let images: Vec<Image> = subjects.iter().map(|subject| subject.image.clone()).collect();
-        let tokens = encoder.patch_tokens(&images)?;
-        let colours = patch_colours(tokens.view(), self.components)?;
+    fn draw(&self, features: Features) -> Result<Vec<[Image; 2]>> {
+        let parts: Vec<_> = features.tokens.iter().map(|tokens| tokens.view()).collect();
+        if parts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let tokens = ndarray::concatenate(Axis(0), &parts)?;
         let mut pairs = Vec::new();
-        for (subject, colours) in subjects.iter().zip(colours) {
-            let image = seen(encoder.preprocess(), &subject.image)?;
+        for ((name, image), colours) in
+            features.images.into_iter().zip(patch_colours(tokens.view(), self.components)?)
+        {
             let picture = colours.draw((image.height(), image.width()), self.pictures.upsampling)?;
-            picture.write_png(&self.pictures.out.join(format!("{}.png", subject.name)))?;
+            picture.write_png(&self.pictures.out.join(format!("{name}.png")))?;
             pairs.push([image, picture]);
         }
         Ok(pairs)

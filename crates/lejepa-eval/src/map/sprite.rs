@@ -26,14 +26,13 @@ const QUALITY: u8 = 60;
 const MOUNT: u8 = 128;
 
 impl Sprite {
-    /// Images in reading order, whole and with their proportions.
-    pub(crate) fn of(images: impl ExactSizeIterator<Item = Result<Image>>) -> Result<Self> {
-        let columns = (images.len() as f64).sqrt().ceil().max(1.) as usize;
-        let rows = images.len().div_ceil(columns).max(1);
+    /// [Thumbnails](Self::thumbnail) in reading order.
+    pub(crate) fn of(thumbnails: &[Image]) -> Result<Self> {
+        let columns = (thumbnails.len() as f64).sqrt().ceil().max(1.) as usize;
+        let rows = thumbnails.len().div_ceil(columns).max(1);
         let stride = columns * SIDE * 3;
         let mut pixels = vec![MOUNT; rows * SIDE * stride];
-        for (index, image) in images.enumerate() {
-            let small = thumbnail(&image?)?;
+        for (index, small) in thumbnails.iter().enumerate() {
             let top = index / columns * SIDE + (SIDE - small.height()) / 2;
             let left = index % columns * SIDE + (SIDE - small.width()) / 2;
             for (row, line) in small.pixels().chunks_exact(small.width() * 3).enumerate() {
@@ -45,17 +44,17 @@ impl Sprite {
         Ok(Self { side: SIDE, columns, rows, picture: Jpeg::of(&picture, QUALITY)? })
     }
 
+    /// A whole image in colour with its proportions, the longer side as long as that of a thumbnail.
+    pub(crate) fn thumbnail(image: &Image) -> Result<Image> {
+        let longer = image.height().max(image.width());
+        let scaled = |length: usize| (length * SIDE).div_ceil(longer);
+        Ok(image.resized(scaled(image.height()), scaled(image.width()))?.with_channels(3))
+    }
+
     /// Column and row of a thumbnail.
     pub fn place(&self, index: usize) -> [usize; 2] {
         [index % self.columns.max(1), index / self.columns.max(1)]
     }
-}
-
-/// In colour, the longer side as long as a thumbnail's.
-fn thumbnail(image: &Image) -> Result<Image> {
-    let longer = image.height().max(image.width());
-    let scaled = |length: usize| (length * SIDE).div_ceil(longer);
-    Ok(image.resized(scaled(image.height()), scaled(image.width()))?.with_channels(3))
 }
 
 #[cfg(test)]
@@ -65,9 +64,10 @@ mod tests {
     #[test]
     fn images_of_any_shape_have_their_place() {
         let image = |height: usize, width: usize| {
-            Ok(Image::from_pixels(height, width, 1, vec![255; height * width]).unwrap())
+            let image = Image::from_pixels(height, width, 1, vec![255; height * width]).unwrap();
+            Sprite::thumbnail(&image).unwrap()
         };
-        let sprite = Sprite::of(vec![image(1, 1), image(300, 20), image(5, 9)].into_iter()).unwrap();
+        let sprite = Sprite::of(&[image(1, 1), image(300, 20), image(5, 9)]).unwrap();
         assert_eq!((sprite.columns, sprite.rows, sprite.place(2)), (2, 2, [0, 1]));
         let picture = Image::decode(&sprite.picture.bytes().unwrap()).unwrap();
         assert_eq!((picture.height(), picture.width()), (2 * SIDE, 2 * SIDE));

@@ -71,9 +71,11 @@ impl<'a> Illustration<'a> {
 
     /// The images, without anything that a candidate makes of them.
     pub(crate) fn set(&self) -> Result<SetPictures> {
-        let points: Vec<Result<Image>> = self.selection.points.par_iter().map(|&it| self.image(it)).collect();
+        // Photographs may be large: one of them per thread at a time.
+        let thumbnail = |&sample: &usize| Sprite::thumbnail(&self.image(sample)?);
+        let thumbnails = self.selection.points.par_iter().map(thumbnail).collect::<Result<Vec<Image>>>()?;
         Ok(SetPictures {
-            thumbnails: Sprite::of(points.into_iter())?,
+            thumbnails: Sprite::of(&thumbnails)?,
             points: self.selection.points.iter().map(|&sample| self.shown(sample)).collect(),
             images: self.selection.images.iter().map(|&sample| self.shown(sample)).collect(),
             candidates: Vec::new(),
@@ -93,26 +95,7 @@ impl<'a> Illustration<'a> {
     }
 
     fn patches(&self, encoder: &Encoder) -> Result<Vec<PatchPictures>> {
-        let images =
-            self.selection.images.iter().map(|&it| self.image(it)).collect::<Result<Vec<Image>>>()?;
-        let tokens = encoder.patch_tokens(&images)?;
-        let has_attention = encoder.has(Output::ClsAttention);
-        let attention = if has_attention { Some(encoder.attention(&images)?) } else { None };
-        let drawing = AttentionPictures { mass: ATTENTION_MASS, upsampling: Upsampling::Smooth };
-        let mut pictures = Vec::new();
-        for (index, colours) in patch_colours(tokens.view(), ComponentsOf::Image)?.iter().enumerate() {
-            let image = small(&seen(encoder.preprocess(), &images[index])?)?;
-            let components = colours.draw((image.height(), image.width()), Upsampling::Smooth)?;
-            let attention = match &attention {
-                Some(attention) => {
-                    let mean = drawing.of(&image, attention.index_axis(Axis(0), index))?.swap_remove(0);
-                    Some(AttentionJpegs { heat: jpeg(&mean.heat)?, mask: jpeg(&mean.overlay)? })
-                }
-                None => None,
-            };
-            pictures.push(PatchPictures { image: jpeg(&image)?, components: jpeg(&components)?, attention });
-        }
-        Ok(pictures)
+        self.selection.images.iter().map(|&sample| patches(encoder, &[self.image(sample)?])).collect()
     }
 
     /// A test sample's image.
@@ -125,6 +108,23 @@ impl<'a> Illustration<'a> {
         let id = self.dataset.test.images.info(image).id;
         ShownImage { id, label: self.dataset.test.labels[image] }
     }
+}
+
+/// Of one image.
+fn patches(encoder: &Encoder, image: &[Image; 1]) -> Result<PatchPictures> {
+    let shown = small(&seen(encoder.preprocess(), &image[0])?)?;
+    let tokens = encoder.patch_tokens(image)?;
+    let colours = patch_colours(tokens.view(), ComponentsOf::Image)?.swap_remove(0);
+    let components = colours.draw((shown.height(), shown.width()), Upsampling::Smooth)?;
+    let attention = if encoder.has(Output::ClsAttention) {
+        let drawing = AttentionPictures { mass: ATTENTION_MASS, upsampling: Upsampling::Smooth };
+        let attention = encoder.attention(image)?;
+        let mean = drawing.of(&shown, attention.index_axis(Axis(0), 0))?.swap_remove(0);
+        Some(AttentionJpegs { heat: jpeg(&mean.heat)?, mask: jpeg(&mean.overlay)? })
+    } else {
+        None
+    };
+    Ok(PatchPictures { image: jpeg(&shown)?, components: jpeg(&components)?, attention })
 }
 
 fn jpeg(image: &Image) -> Result<Jpeg> {
