@@ -1,7 +1,6 @@
 //! The block of ConvNeXt V2: `y = x + fc2(grn(gelu(fc1(norm(conv_dw(x))))))`.
 
 use crate::layers::{DepthwiseConvolution, DropPath, FeatureMap, LayerNorm, Linear, ResponseNorm};
-use crate::ops::gelu;
 use crate::{ConvNextShape, Pass, Result, Scope};
 
 #[derive(Debug, Clone)]
@@ -40,7 +39,7 @@ impl Block {
     pub(super) fn forward(&self, map: &FeatureMap, pass: &Pass) -> Result<FeatureMap> {
         let images = map.images;
         let rows = self.norm.forward(&self.conv_dw.forward(map)?.rows)?;
-        let hidden = self.grn.forward(&gelu(&self.fc1.forward(&rows)?)?, images)?;
+        let hidden = self.grn.forward(&self.fc1.forward_gelu(&rows)?, images)?;
         let branch = self.drop_path.forward(&self.fc2.forward(&hidden)?, images, pass)?;
         Ok(map.with_rows((&map.rows + branch)?))
     }
