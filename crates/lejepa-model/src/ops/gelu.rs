@@ -34,7 +34,13 @@ impl WithSimd for Activate<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        map(simd, self.xs, self.ys, |x| simd.mul_f32s(x, normal(simd, x).0));
+        map(
+            simd,
+            self.xs,
+            self.ys,
+            #[inline(always)]
+            |x| simd.mul_f32s(x, normal(simd, x).0),
+        );
     }
 }
 
@@ -53,10 +59,16 @@ impl WithSimd for Slope<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        update(simd, self.gradient, self.xs, |gradient, x| {
-            let (distribution, density) = normal(simd, x);
-            simd.mul_f32s(gradient, simd.mul_add_e_f32s(x, density, distribution))
-        });
+        update(
+            simd,
+            self.gradient,
+            self.xs,
+            #[inline(always)]
+            |gradient, x| {
+                let (distribution, density) = normal(simd, x);
+                simd.mul_f32s(gradient, simd.mul_add_e_f32s(x, density, distribution))
+            },
+        );
     }
 }
 
@@ -79,20 +91,24 @@ impl WithSimd for Both<'_> {
         let (xs, x_end) = S::as_simd_f32s(self.xs);
         let (ys, y_end) = S::as_mut_simd_f32s(self.ys);
         let (gradients, gradient_end) = S::as_mut_simd_f32s(self.gradient);
-        let both = |x, gradient| {
-            let (distribution, density) = normal(simd, x);
-            let slope = simd.mul_add_e_f32s(x, density, distribution);
-            (simd.mul_f32s(x, distribution), simd.mul_f32s(gradient, slope))
-        };
         for ((x, y), gradient) in xs.iter().zip(ys).zip(gradients) {
-            (*y, *gradient) = both(*x, *gradient);
+            (*y, *gradient) = both(simd, *x, *gradient);
         }
         if !x_end.is_empty() {
-            let (y, gradient) = both(simd.partial_load_f32s(x_end), simd.partial_load_f32s(gradient_end));
+            let (y, gradient) =
+                both(simd, simd.partial_load_f32s(x_end), simd.partial_load_f32s(gradient_end));
             simd.partial_store_f32s(y_end, y);
             simd.partial_store_f32s(gradient_end, gradient);
         }
     }
+}
+
+/// GELU, and its slope times a gradient.
+#[inline(always)]
+fn both<S: Simd>(simd: S, x: S::f32s, gradient: S::f32s) -> (S::f32s, S::f32s) {
+    let (distribution, density) = normal(simd, x);
+    let slope = simd.mul_add_e_f32s(x, density, distribution);
+    (simd.mul_f32s(x, distribution), simd.mul_f32s(gradient, slope))
 }
 
 impl CustomOp1 for Gelu {

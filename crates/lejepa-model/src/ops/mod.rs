@@ -33,7 +33,7 @@ pub(crate) use add_relu::add_relu;
 pub(crate) use attention::{Heads, attention};
 pub(crate) use batch_norm::{Activation, batch_norm, normalise};
 pub(crate) use bias::add_bias;
-pub(crate) use branch::{AttentionBranch, Images, MlpBranch, Outputs, attention_branch, mlp_branch};
+pub(crate) use branch::{AttentionBranch, Half, Images, MlpBranch, Outputs, halves};
 pub(crate) use convolve::convolve;
 pub(crate) use depthwise::depthwise;
 pub(crate) use layer_norm::layer_norm;

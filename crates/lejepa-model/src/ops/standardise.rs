@@ -31,12 +31,37 @@ impl WithSimd for Standardise<'_> {
         let rows = self.xs.chunks_exact(self.dim).zip(self.normed.chunks_exact_mut(self.dim));
         let count = self.dim as f32;
         for ((xs, normed), scale) in rows.zip(self.scales) {
-            let mean = simd.splat_f32s(sum(simd, xs, xs, |x, _| x) / count);
-            map(simd, xs, normed, |x| simd.sub_f32s(x, mean));
-            let variance = sum(simd, normed, normed, |x, y| simd.mul_f32s(x, y)) / count;
+            let mean = simd.splat_f32s(
+                sum(
+                    simd,
+                    xs,
+                    xs,
+                    #[inline(always)]
+                    |x, _| x,
+                ) / count,
+            );
+            map(
+                simd,
+                xs,
+                normed,
+                #[inline(always)]
+                |x| simd.sub_f32s(x, mean),
+            );
+            let variance = sum(
+                simd,
+                normed,
+                normed,
+                #[inline(always)]
+                |x, y| simd.mul_f32s(x, y),
+            ) / count;
             *scale = 1. / (variance + self.epsilon).sqrt();
             let factor = simd.splat_f32s(*scale);
-            change(simd, normed, |x| simd.mul_f32s(x, factor));
+            change(
+                simd,
+                normed,
+                #[inline(always)]
+                |x| simd.mul_f32s(x, factor),
+            );
         }
     }
 }
@@ -64,13 +89,29 @@ impl WithSimd for Gradient<'_> {
         let rows = self.normed.chunks_exact(self.dim).zip(self.gradient.chunks_exact_mut(self.dim));
         let count = self.dim as f32;
         for ((normed, gradient), &scale) in rows.zip(self.scales) {
-            let mean = sum(simd, gradient, gradient, |g, _| g) / count;
-            let slope = sum(simd, normed, gradient, |n, g| simd.mul_f32s(n, g)) / count;
+            let mean = sum(
+                simd,
+                gradient,
+                gradient,
+                #[inline(always)]
+                |g, _| g,
+            ) / count;
+            let slope = sum(
+                simd,
+                normed,
+                gradient,
+                #[inline(always)]
+                |n, g| simd.mul_f32s(n, g),
+            ) / count;
             let (scale, shift) = (simd.splat_f32s(scale), simd.splat_f32s(mean * scale));
             let slope = simd.mul_f32s(simd.splat_f32s(-slope), scale);
-            update(simd, normed, gradient, |n, g| {
-                simd.mul_add_e_f32s(n, slope, simd.sub_f32s(simd.mul_f32s(g, scale), shift))
-            });
+            update(
+                simd,
+                normed,
+                gradient,
+                #[inline(always)]
+                |n, g| simd.mul_add_e_f32s(n, slope, simd.sub_f32s(simd.mul_f32s(g, scale), shift)),
+            );
         }
     }
 }

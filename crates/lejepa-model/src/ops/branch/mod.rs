@@ -10,14 +10,16 @@
 //! the layers beside them.
 
 mod attention;
+mod chain;
 mod heads;
 mod mlp;
 mod normed_linear;
 mod rows;
 mod scaled_linear;
 
-pub(crate) use self::attention::{AttentionBranch, Outputs, attention_branch};
-pub(crate) use self::mlp::{MlpBranch, mlp_branch};
+pub(crate) use self::attention::{AttentionBranch, Outputs};
+pub(crate) use self::chain::{Half, halves};
+pub(crate) use self::mlp::MlpBranch;
 use self::normed_linear::NormedLinear;
 use self::scaled_linear::ScaledLinear;
 
