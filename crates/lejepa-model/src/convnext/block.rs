@@ -2,6 +2,7 @@
 
 use crate::layers::{DepthwiseConvolution, DropPath, FeatureMap, LayerNorm, Linear, ResponseNorm};
 use crate::ops::gelu;
+use crate::stopwatch::part;
 use crate::{ConvNextShape, Pass, Result, Scope};
 
 #[derive(Debug, Clone)]
@@ -40,8 +41,10 @@ impl Block {
     pub(super) fn forward(&self, map: &FeatureMap, pass: &Pass) -> Result<FeatureMap> {
         let images = map.images;
         let rows = self.norm.forward(&self.conv_dw.forward(map)?.rows)?;
-        let hidden = self.grn.forward(&gelu(&self.fc1.forward(&rows)?)?, images)?;
-        let branch = self.drop_path.forward(&self.fc2.forward(&hidden)?, images, pass)?;
+        let hidden = part("mlp", &rows, |rows| -> Result<_> { Ok(gelu(&self.fc1.forward(rows)?)?) })?;
+        let hidden = self.grn.forward(&hidden, images)?;
+        let branch = part("mlp", &hidden, |hidden| self.fc2.forward(hidden))?;
+        let branch = self.drop_path.forward(&branch, images, pass)?;
         Ok(map.with_rows((&map.rows + branch)?))
     }
 }

@@ -4,6 +4,7 @@ use candle_core::Tensor;
 
 use super::Linear;
 use crate::ops::{Heads, attention, composed_attention};
+use crate::stopwatch::part;
 use crate::{Result, Scope};
 
 /// Self-attention with one product for queries, keys and values, as timm has it.
@@ -25,8 +26,10 @@ impl Attention {
     /// # Shapes
     /// - `xs` and result: `(images * tokens, dim)`
     pub fn forward(&self, xs: &Tensor, tokens: usize) -> Result<Tensor> {
-        let mixed = attention(&self.qkv.forward(xs)?, Heads { tokens, heads: self.heads })?;
-        self.proj.forward(&mixed)
+        let heads = Heads { tokens, heads: self.heads };
+        let qkv = part("qkv", xs, |xs| self.qkv.forward(xs))?;
+        let mixed = part("attention", &qkv, |qkv| attention(qkv, heads))?;
+        part("proj", &mixed, |mixed| self.proj.forward(mixed))
     }
 
     /// The same with the attention probabilities, for those who want to see them.

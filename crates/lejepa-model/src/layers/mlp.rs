@@ -4,6 +4,7 @@ use candle_core::Tensor;
 
 use super::Linear;
 use crate::ops::gelu;
+use crate::stopwatch::part;
 use crate::{Result, Scope};
 
 /// The two-layer perceptron of a transformer block.
@@ -24,6 +25,6 @@ impl Mlp {
     /// # Shapes
     /// - `xs` and result: `(rows, dim)`
     pub fn forward(&self, xs: &Tensor) -> Result<Tensor> {
-        self.fc2.forward(&gelu(&self.fc1.forward(xs)?)?)
+        part("mlp", xs, |xs| self.fc2.forward(&gelu(&self.fc1.forward(xs)?)?))
     }
 }

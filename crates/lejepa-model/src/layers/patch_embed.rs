@@ -5,6 +5,7 @@
 
 use candle_core::Tensor;
 
+use crate::stopwatch::part;
 use crate::{Error, ImageSize, Initialisation, Result, Scope};
 
 /// Patches to tokens, with timm's convolution weight `(dim, channels, patch, patch)`.
@@ -41,13 +42,15 @@ impl PatchEmbed {
             });
         }
         let grid = ImageSize { height: height / patch, width: width / patch };
-        let patches = pixels
-            .reshape(&[batch, channels, grid.height, patch, grid.width, patch][..])?
-            .permute(vec![0, 2, 4, 1, 3, 5])? // (batch, rows, columns, channels, patch, patch)
-            .reshape((batch * grid.height * grid.width, channels * patch * patch))?;
         let weight = self.weight.to_dtype(pixels.dtype())?.flatten_from(1)?; // (dim, channels * patch * patch)
-        let dim = weight.dim(0)?;
-        let tokens = patches.matmul(&weight.t()?)?.broadcast_add(&self.bias.to_dtype(pixels.dtype())?)?;
-        Ok((tokens.reshape((batch, grid.height * grid.width, dim))?, grid))
+        let bias = self.bias.to_dtype(pixels.dtype())?;
+        let tokens = part("patch embedding", pixels, |pixels| {
+            let patches = pixels
+                .reshape(&[batch, channels, grid.height, patch, grid.width, patch][..])?
+                .permute(vec![0, 2, 4, 1, 3, 5])? // (batch, rows, columns, channels, patch, patch)
+                .reshape((batch * grid.height * grid.width, channels * patch * patch))?;
+            patches.matmul(&weight.t()?)?.broadcast_add(&bias)
+        })?;
+        Ok((tokens.reshape((batch, grid.height * grid.width, weight.dim(0)?))?, grid))
     }
 }

@@ -13,6 +13,7 @@ mod contiguous;
 mod convolve;
 mod depthwise;
 mod exponential;
+mod filled;
 mod gelu;
 mod layer_norm;
 mod max_pool;
@@ -24,8 +25,9 @@ mod window;
 
 pub(crate) use add_relu::add_relu;
 pub(crate) use attention::{Heads, attention, composed as composed_attention};
-pub(crate) use batch_norm::{Activation, batch_norm, normalise};
+pub(crate) use batch_norm::{Activation, batch_norm, convolve_and_norm, normalise};
 pub(crate) use bias::add_bias;
+pub(crate) use contiguous::values;
 pub(crate) use convolve::convolve;
 pub(crate) use depthwise::depthwise;
 pub(crate) use gelu::gelu;
@@ -41,7 +43,7 @@ pub(crate) use window::{Window, Windows};
 const ROWS_PER_TASK: usize = 64;
 
 /// Whether the fused forms apply.
-fn is_fused(tensor: &candle_core::Tensor) -> bool {
+pub(crate) fn is_fused(tensor: &candle_core::Tensor) -> bool {
     tensor.device().is_cpu() && tensor.dtype() == candle_core::DType::F32
 }
 
