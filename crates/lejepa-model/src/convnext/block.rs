@@ -1,6 +1,7 @@
 //! The block of ConvNeXt V2: `y = x + fc2(grn(gelu(fc1(norm(conv_dw(x))))))`.
 
 use crate::layers::{DepthwiseConvolution, DropPath, FeatureMap, LayerNorm, Linear, ResponseNorm};
+use crate::stopwatch::part;
 use crate::{ConvNextShape, Pass, Result, Scope};
 
 #[derive(Debug, Clone)]
@@ -39,8 +40,10 @@ impl Block {
     pub(super) fn forward(&self, map: &FeatureMap, pass: &Pass) -> Result<FeatureMap> {
         let images = map.images;
         let rows = self.norm.forward(&self.conv_dw.forward(map)?.rows)?;
-        let hidden = self.grn.forward(&self.fc1.forward_gelu(&rows)?, images)?;
-        let branch = self.drop_path.forward(&self.fc2.forward(&hidden)?, images, pass)?;
+        let hidden = part("mlp", &rows, |rows| self.fc1.forward_gelu(rows))?;
+        let hidden = self.grn.forward(&hidden, images)?;
+        let branch = part("mlp", &hidden, |hidden| self.fc2.forward(hidden))?;
+        let branch = self.drop_path.forward(&branch, images, pass)?;
         Ok(map.with_rows((&map.rows + branch)?))
     }
 }

@@ -4,6 +4,7 @@ use candle_core::Tensor;
 
 use super::FeatureMap;
 use crate::ops::{Window, Windows, add_bias, depthwise, transpose};
+use crate::stopwatch::part;
 use crate::{Initialisation, Result, Scope};
 
 /// A depthwise convolution with weight `(channels, 1, kernel, kernel)`.
@@ -31,7 +32,9 @@ impl DepthwiseConvolution {
         let (dtype, channels) = (map.rows.dtype(), self.bias.dim(0)?);
         let weight = self.weight.to_dtype(dtype)?.reshape((1, channels, self.kernel * self.kernel))?;
         let weight = transpose(&weight)?.squeeze(0)?; // (taps, channels)
-        let rows = depthwise(&map.rows, &weight, &windows)?;
-        Ok(map.with_rows(add_bias(&rows, &self.bias.to_dtype(dtype)?)?))
+        let bias = self.bias.to_dtype(dtype)?;
+        let rows =
+            part("depthwise", &map.rows, |rows| add_bias(&depthwise(rows, &weight, &windows)?, &bias))?;
+        Ok(map.with_rows(rows))
     }
 }

@@ -6,6 +6,7 @@
 use candle_core::Tensor;
 
 use crate::ops::{LinearActivation, linear, patches};
+use crate::stopwatch::part;
 use crate::{Error, ImageSize, Initialisation, Result, Scope};
 
 /// Patches to tokens, with timm's convolution weight `(dim, channels, patch, patch)`.
@@ -42,9 +43,12 @@ impl PatchEmbed {
             });
         }
         let grid = ImageSize { height: height / patch, width: width / patch };
-        let patches = patches(pixels, patch)?; // (batch * rows * columns, channels * patch * patch)
         let weight = self.weight.to_dtype(pixels.dtype())?.flatten_from(1)?; // (dim, channels * patch * patch)
         let bias = self.bias.to_dtype(pixels.dtype())?;
-        Ok((linear(&patches, &weight, Some(&bias), LinearActivation::None)?, grid))
+        let tokens = part("patch embedding", pixels, |pixels| {
+            let patches = patches(pixels, patch)?; // (batch * rows * columns, channels * patch * patch)
+            linear(&patches, &weight, Some(&bias), LinearActivation::None)
+        })?;
+        Ok((tokens, grid))
     }
 }

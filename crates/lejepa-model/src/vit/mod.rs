@@ -16,6 +16,7 @@ use candle_core::Tensor;
 use self::block::{Block, Tokens};
 use crate::layers::{LayerNorm, PatchEmbed, resample_position_embedding};
 use crate::ops::{Outputs, halves, place_tokens};
+use crate::stopwatch::part;
 use crate::{Error, Initialisation, Pass, Result, Scope};
 
 pub use self::shape::{Pool, VitShape};
@@ -121,7 +122,8 @@ impl VisionTransformer {
         if !pass.is_checked() {
             let all = blocks.clone().map(|(index, block)| block.halves(&tokens, outputs(index), pass));
             if let Some(all) = all.collect::<Option<Vec<_>>>() {
-                let rows = halves(&tokens.rows, all.into_iter().flatten().collect())?;
+                let all = all.into_iter().flatten().collect();
+                let rows = part("blocks", &tokens.rows, |rows| halves(rows, all))?;
                 return Ok(tokens.with_outputs(rows, last));
             }
         }
