@@ -7,8 +7,9 @@ pub(crate) const VECTORS: usize = 2;
 
 /// Some rows of the left factor.
 pub(crate) trait Left<const ROWS: usize>: Copy {
-    /// Their values at a place along the sum, one for each.
+    /// Where they are at a place along the sum.
     type Place;
+
     fn place(self, place: usize) -> Self::Place;
     fn value(self, place: &Self::Place, row: usize) -> f32;
 }
@@ -19,10 +20,12 @@ pub(crate) struct Rows<'a, const ROWS: usize>(pub(crate) [&'a [f32]; ROWS]);
 
 impl<const ROWS: usize> Left<ROWS> for Rows<'_, ROWS> {
     type Place = usize;
+
     #[inline(always)]
     fn place(self, place: usize) -> usize {
         place
     }
+
     #[inline(always)]
     fn value(self, place: &usize, row: usize) -> f32 {
         self.0[row][*place]
@@ -73,10 +76,10 @@ pub(crate) fn full<S: Simd, L: Left<ROWS>, const ROWS: usize>(
         let row = &right.values[place * right.stride..][..VECTORS * S::F32_LANES];
         let (row, _) = S::as_simd_f32s(row);
         let row: [S::f32s; VECTORS] = std::array::from_fn(|vector| row[vector]);
-        for index in 0..ROWS {
+        for (index, sums) in sums.iter_mut().enumerate() {
             let value = simd.splat_f32s(left.value(&values, index));
-            for vector in 0..VECTORS {
-                sums[index][vector] = simd.mul_add_e_f32s(value, row[vector], sums[index][vector]);
+            for (sum, right) in sums.iter_mut().zip(row) {
+                *sum = simd.mul_add_e_f32s(value, right, *sum);
             }
         }
     }
@@ -101,10 +104,10 @@ pub(crate) fn ending<S: Simd, L: Left<ROWS>, const ROWS: usize, const COUNT: usi
         let end = simd.partial_load_f32s(end);
         let row: [S::f32s; COUNT] =
             std::array::from_fn(|vector| if vector + 1 < COUNT { start[vector] } else { end });
-        for index in 0..ROWS {
+        for (index, sums) in sums.iter_mut().enumerate() {
             let value = simd.splat_f32s(left.value(&values, index));
-            for vector in 0..COUNT {
-                sums[index][vector] = simd.mul_add_e_f32s(value, row[vector], sums[index][vector]);
+            for (sum, right) in sums.iter_mut().zip(row) {
+                *sum = simd.mul_add_e_f32s(value, right, *sum);
             }
         }
     }

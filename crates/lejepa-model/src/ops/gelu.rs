@@ -1,23 +1,9 @@
 //! `gelu(x) = x F(x)` and its derivative `F(x) + x f(x)`, with `F` and `f` the standard normal's
 //! distribution function and density.
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor};
 use pulp::{Arch, Simd, WithSimd};
-use rayon::prelude::*;
 
-use super::contiguous::values;
 use super::vectors::{map, normal, update};
-
-/// The exact (error function) GELU.
-pub(crate) fn gelu(xs: &Tensor) -> Result<Tensor> {
-    if super::is_fused(xs) { xs.contiguous()?.apply_op1(Gelu) } else { xs.gelu_erf() }
-}
-
-struct Gelu;
-struct GeluGradient;
-
-/// Values per task.
-const CHUNK: usize = 1 << 14;
 
 /// `ys = gelu(xs)`.
 pub(super) fn activate(xs: &[f32], ys: &mut [f32]) {
@@ -111,72 +97,39 @@ fn both<S: Simd>(simd: S, x: S::f32s, gradient: S::f32s) -> (S::f32s, S::f32s) {
     (simd.mul_f32s(x, distribution), simd.mul_f32s(gradient, slope))
 }
 
-impl CustomOp1 for Gelu {
-    fn name(&self) -> &'static str {
-        "gelu"
-    }
-
-    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let xs = values(storage, layout)?;
-        let mut ys = vec![0.; xs.len()];
-        ys.par_chunks_mut(CHUNK).zip(xs.par_chunks(CHUNK)).for_each(|(ys, xs)| activate(xs, ys));
-        Ok((CpuStorage::F32(ys), layout.shape().clone()))
-    }
-
-    fn bwd(&self, xs: &Tensor, _ys: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {
-        let gradient = gradient.detach().contiguous()?;
-        Ok(Some(xs.detach().apply_op2_no_bwd(&gradient, &GeluGradient)?))
-    }
-}
-
-impl CustomOp2 for GeluGradient {
-    fn name(&self) -> &'static str {
-        "gelu-gradient"
-    }
-
-    fn cpu_fwd(
-        &self,
-        storage: &CpuStorage,
-        layout: &Layout,
-        gradient_storage: &CpuStorage,
-        gradient_layout: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let xs = values(storage, layout)?;
-        let gradients = values(gradient_storage, gradient_layout)?;
-        let mut result = vec![0.; xs.len()];
-        let inputs = xs.par_chunks(CHUNK).zip(gradients.par_chunks(CHUNK));
-        result.par_chunks_mut(CHUNK).zip(inputs).for_each(|(result, (xs, gradients))| {
-            result.copy_from_slice(xs);
-            slope_times(gradients, result);
-        });
-        Ok((CpuStorage::F32(result), layout.shape().clone()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use candle_core::{Device, Var};
 
     use super::*;
 
+    /// Relative for large values, absolute near zero.
+    fn worst(left: &[f32], right: &[f64]) -> f64 {
+        let errors = left.iter().zip(right).map(|(left, right)| {
+            assert!(left.is_finite(), "{left}");
+            (f64::from(*left) - right).abs() / (right.abs() + 1.)
+        });
+        errors.fold(0., f64::max)
+    }
+
     #[test]
-    fn the_fused_form_agrees_with_the_composed_one() {
+    fn values_and_slopes_agree_with_those_in_f64() {
         let points: Vec<f32> = (-4000..=4000).map(|i| i as f32 * 0.003).chain([-1e4, 1e4, 0.]).collect();
-        let exact: Vec<f64> = points.iter().map(|&x| f64::from(x)).collect();
-        let fused = Var::new(points, &Device::Cpu).unwrap();
-        let composed = Var::new(exact, &Device::Cpu).unwrap();
-        let (ys, expected) = (gelu(&fused).unwrap(), gelu(&composed).unwrap());
-        let slope = ys.sum_all().unwrap().backward().unwrap();
-        let expected_slope = expected.sum_all().unwrap().backward().unwrap();
-        let worst = |left: &Tensor, right: &Tensor| -> f64 {
-            let left = left.to_dtype(candle_core::DType::F64).unwrap();
-            // Relative for large values, absolute near zero.
-            let scale = (right.abs().unwrap() + 1.).unwrap();
-            ((left - right).unwrap().abs().unwrap() / scale).unwrap().max(0).unwrap().to_scalar().unwrap()
-        };
-        let error = worst(&ys, &expected);
-        assert!(error < 5e-7, "value: {error:e}");
-        let error = worst(slope.get(&fused).unwrap(), expected_slope.get(&composed).unwrap());
-        assert!(error < 1e-6, "slope: {error:e}");
+        let exact = points.iter().map(|&x| f64::from(x)).collect::<Vec<_>>();
+        let exact = Var::new(exact, &Device::Cpu).unwrap();
+        let values = exact.gelu_erf().unwrap();
+        let slopes = values.sum_all().unwrap().backward().unwrap();
+        let slopes: Vec<f64> = slopes.get(&exact).unwrap().to_vec1().unwrap();
+        let values: Vec<f64> = values.to_vec1().unwrap();
+
+        let mut ys = vec![0.; points.len()];
+        activate(&points, &mut ys);
+        assert!(worst(&ys, &values) < 5e-7, "value: {:e}", worst(&ys, &values));
+        let (ones, mut found) = (vec![1.; points.len()], points.clone());
+        slope_times(&ones, &mut found);
+        assert!(worst(&found, &slopes) < 1e-6, "slope: {:e}", worst(&found, &slopes));
+        let (mut both, mut gradient) = (vec![0.; points.len()], ones);
+        activate_both(&points, &mut both, &mut gradient);
+        assert_eq!((both, gradient), (ys, found));
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn apply<J: Joint>(
     let mut is_tracked = rows.track_op();
     for (index, parameter) in parameters.iter().enumerate() {
         is_tracked |= parameter.track_op();
-        tie = tie.apply_op2(*parameter, Tie { index, waiting: waiting.clone() })?;
+        tie = tie.apply_op2(parameter, Tie { index, waiting: waiting.clone() })?;
     }
     let parameters =
         parameters.iter().map(|parameter| parameter.detach().contiguous()).collect::<Result<_>>()?;

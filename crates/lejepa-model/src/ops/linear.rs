@@ -9,7 +9,7 @@ use candle_core::{Result, Tensor};
 use lejepa_product::{Matrix, MatrixMut, Panels, Start, multiply, multiply_transposed};
 use rayon::prelude::*;
 
-use super::gelu::{activate, gelu, slope_times};
+use super::gelu::{activate, slope_times};
 use super::joint::{Inputs, Joint, apply};
 
 /// Rows of a task at most: they stay in a core's cache.
@@ -49,7 +49,7 @@ pub(crate) fn linear(
     };
     match activation {
         LinearActivation::None => Ok(ys),
-        LinearActivation::Gelu => gelu(&ys),
+        LinearActivation::Gelu => ys.gelu_erf(),
     }
 }
 
