@@ -30,4 +30,9 @@ impl LayerNorm {
         let (weight, bias) = (self.weight.to_dtype(xs.dtype())?, self.bias.to_dtype(xs.dtype())?);
         Ok(part("norms", xs, |xs| layer_norm(xs, &weight, &bias, Self::EPSILON as f32))?)
     }
+
+    /// Weight and bias.
+    pub(crate) fn parameters(&self) -> [&Tensor; 2] {
+        [&self.weight, &self.bias]
+    }
 }

@@ -5,6 +5,7 @@
 
 use candle_core::Tensor;
 
+use crate::ops::{LinearActivation, linear, patches};
 use crate::stopwatch::part;
 use crate::{Error, ImageSize, Initialisation, Result, Scope};
 
@@ -30,9 +31,9 @@ impl PatchEmbed {
     ///
     /// # Shapes
     /// - `pixels`: `(batch, channels, height, width)`
-    /// - result: `(batch, rows * columns, dim)`
+    /// - result: `(batch * rows * columns, dim)`
     pub fn forward(&self, pixels: &Tensor) -> Result<(Tensor, ImageSize)> {
-        let (batch, channels, height, width) = pixels.dims4()?;
+        let (_batch, _channels, height, width) = pixels.dims4()?;
         let patch = self.patch_size;
         if height % patch != 0 || width % patch != 0 || height == 0 || width == 0 {
             return Err(Error::Setting {
@@ -45,12 +46,9 @@ impl PatchEmbed {
         let weight = self.weight.to_dtype(pixels.dtype())?.flatten_from(1)?; // (dim, channels * patch * patch)
         let bias = self.bias.to_dtype(pixels.dtype())?;
         let tokens = part("patch embedding", pixels, |pixels| {
-            let patches = pixels
-                .reshape(&[batch, channels, grid.height, patch, grid.width, patch][..])?
-                .permute(vec![0, 2, 4, 1, 3, 5])? // (batch, rows, columns, channels, patch, patch)
-                .reshape((batch * grid.height * grid.width, channels * patch * patch))?;
-            patches.matmul(&weight.t()?)?.broadcast_add(&bias)
+            let patches = patches(pixels, patch)?; // (batch * rows * columns, channels * patch * patch)
+            linear(&patches, &weight, Some(&bias), LinearActivation::None)
         })?;
-        Ok((tokens.reshape((batch, grid.height * grid.width, weight.dim(0)?))?, grid))
+        Ok((tokens, grid))
     }
 }

@@ -2,10 +2,11 @@
 //! distribution function and density.
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor};
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::contiguous::values;
-use super::exponential::exp_of_negative;
+use super::vectors::{map, normal, update};
 
 /// The exact (error function) GELU.
 pub(crate) fn gelu(xs: &Tensor) -> Result<Tensor> {
@@ -18,6 +19,98 @@ struct GeluGradient;
 /// Values per task.
 const CHUNK: usize = 1 << 14;
 
+/// `ys = gelu(xs)`.
+pub(super) fn activate(xs: &[f32], ys: &mut [f32]) {
+    Arch::new().dispatch(Activate { xs, ys });
+}
+
+struct Activate<'a> {
+    xs: &'a [f32],
+    ys: &'a mut [f32],
+}
+
+impl WithSimd for Activate<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        map(
+            simd,
+            self.xs,
+            self.ys,
+            #[inline(always)]
+            |x| simd.mul_f32s(x, normal(simd, x).0),
+        );
+    }
+}
+
+/// `xs = gradient gelu'(xs)`.
+pub(super) fn slope_times(gradient: &[f32], xs: &mut [f32]) {
+    Arch::new().dispatch(Slope { gradient, xs });
+}
+
+struct Slope<'a> {
+    gradient: &'a [f32],
+    xs: &'a mut [f32],
+}
+
+impl WithSimd for Slope<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        update(
+            simd,
+            self.gradient,
+            self.xs,
+            #[inline(always)]
+            |gradient, x| {
+                let (distribution, density) = normal(simd, x);
+                simd.mul_f32s(gradient, simd.mul_add_e_f32s(x, density, distribution))
+            },
+        );
+    }
+}
+
+/// Both at once, from one exponential: `ys = gelu(xs)`, `gradient = gradient gelu'(xs)`.
+pub(super) fn activate_both(xs: &[f32], ys: &mut [f32], gradient: &mut [f32]) {
+    Arch::new().dispatch(Both { xs, ys, gradient });
+}
+
+struct Both<'a> {
+    xs: &'a [f32],
+    ys: &'a mut [f32],
+    gradient: &'a mut [f32],
+}
+
+impl WithSimd for Both<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let (xs, x_end) = S::as_simd_f32s(self.xs);
+        let (ys, y_end) = S::as_mut_simd_f32s(self.ys);
+        let (gradients, gradient_end) = S::as_mut_simd_f32s(self.gradient);
+        for ((x, y), gradient) in xs.iter().zip(ys).zip(gradients) {
+            (*y, *gradient) = both(simd, *x, *gradient);
+        }
+        if !x_end.is_empty() {
+            let (y, gradient) =
+                both(simd, simd.partial_load_f32s(x_end), simd.partial_load_f32s(gradient_end));
+            simd.partial_store_f32s(y_end, y);
+            simd.partial_store_f32s(gradient_end, gradient);
+        }
+    }
+}
+
+/// GELU, and its slope times a gradient.
+#[inline(always)]
+fn both<S: Simd>(simd: S, x: S::f32s, gradient: S::f32s) -> (S::f32s, S::f32s) {
+    let (distribution, density) = normal(simd, x);
+    let slope = simd.mul_add_e_f32s(x, density, distribution);
+    (simd.mul_f32s(x, distribution), simd.mul_f32s(gradient, slope))
+}
+
 impl CustomOp1 for Gelu {
     fn name(&self) -> &'static str {
         "gelu"
@@ -26,11 +119,7 @@ impl CustomOp1 for Gelu {
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let xs = values(storage, layout)?;
         let mut ys = vec![0.; xs.len()];
-        ys.par_chunks_mut(CHUNK).zip(xs.par_chunks(CHUNK)).for_each(|(ys, xs)| {
-            for (y, &x) in ys.iter_mut().zip(xs) {
-                *y = x * normal(x).0;
-            }
-        });
+        ys.par_chunks_mut(CHUNK).zip(xs.par_chunks(CHUNK)).for_each(|(ys, xs)| activate(xs, ys));
         Ok((CpuStorage::F32(ys), layout.shape().clone()))
     }
 
@@ -57,26 +146,11 @@ impl CustomOp2 for GeluGradient {
         let mut result = vec![0.; xs.len()];
         let inputs = xs.par_chunks(CHUNK).zip(gradients.par_chunks(CHUNK));
         result.par_chunks_mut(CHUNK).zip(inputs).for_each(|(result, (xs, gradients))| {
-            for ((result, &x), &gradient) in result.iter_mut().zip(xs).zip(gradients) {
-                let (distribution, density) = normal(x);
-                *result = gradient * (distribution + x * density);
-            }
+            result.copy_from_slice(xs);
+            slope_times(gradients, result);
         });
         Ok((CpuStorage::F32(result), layout.shape().clone()))
     }
-}
-
-/// Distribution function and density of the standard normal, both from one exponential
-/// (Abramowitz and Stegun 7.1.26, error below 2e-7). Free of branches, so that it is vectorised.
-fn normal(x: f32) -> (f32, f32) {
-    const INVERSE_SQRT_TAU: f32 = 0.398_942_3;
-    let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
-    let t = 1. / (1. + 0.327_591_1 * z);
-    let polynomial =
-        ((((1.061_405_4 * t - 1.453_152_1) * t + 1.421_413_8) * t - 0.284_496_72) * t + 0.254_829_6) * t;
-    let exponential = exp_of_negative(-0.5 * x * x);
-    let tail = 0.5 * polynomial * exponential; // 1 - F(|x|)
-    (if x < 0. { tail } else { 1. - tail }, INVERSE_SQRT_TAU * exponential)
 }
 
 #[cfg(test)]

@@ -68,12 +68,15 @@ impl CustomOp1 for MaxPool {
         let pooled = filled(self.0.images * outputs, outputs, |image, pooled| {
             let map = &maps[image * inputs..][..inputs];
             let mut largest = Largest::new(channels);
-            Arch::new().dispatch(|| {
-                for (place, pooled) in pooled.chunks_exact_mut(channels).enumerate() {
-                    largest.find(&self.0, map, place);
-                    pooled.copy_from_slice(&largest.values);
-                }
-            });
+            Arch::new().dispatch(
+                #[inline(always)]
+                || {
+                    for (place, pooled) in pooled.chunks_exact_mut(channels).enumerate() {
+                        largest.find(&self.0, map, place);
+                        pooled.copy_from_slice(&largest.values);
+                    }
+                },
+            );
         });
         Ok((CpuStorage::F32(pooled), Shape::from((self.0.images * self.0.output_places(), channels))))
     }
@@ -104,14 +107,17 @@ impl CustomOp2 for MaxPoolGradient {
             let (map, gradients) =
                 (&maps[image * inputs..][..inputs], &gradients[image * outputs..][..outputs]);
             let mut largest = Largest::new(channels);
-            Arch::new().dispatch(|| {
-                for (place, gradients) in gradients.chunks_exact(channels).enumerate() {
-                    largest.find(&self.0, map, place);
-                    for (channel, (&at, gradient)) in largest.places.iter().zip(gradients).enumerate() {
-                        result[at as usize * channels + channel] += gradient;
+            Arch::new().dispatch(
+                #[inline(always)]
+                || {
+                    for (place, gradients) in gradients.chunks_exact(channels).enumerate() {
+                        largest.find(&self.0, map, place);
+                        for (channel, (&at, gradient)) in largest.places.iter().zip(gradients).enumerate() {
+                            result[at as usize * channels + channel] += gradient;
+                        }
                     }
-                }
-            });
+                },
+            );
         });
         Ok((CpuStorage::F32(result), layout.shape().clone()))
     }

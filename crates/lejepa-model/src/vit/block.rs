@@ -8,7 +8,9 @@
 use candle_core::Tensor;
 
 use super::VitShape;
-use crate::layers::{Attention, DropPath, LayerNorm, LayerScale, Mlp};
+use crate::layers::{Attention, DropPath, LayerNorm, LayerScale, Linear, Mlp};
+use crate::ops::{AttentionBranch, Images, MlpBranch, Outputs, attention_branch, is_fused, mlp_branch};
+use crate::stopwatch::part;
 use crate::{Pass, Result, Scope};
 
 /// Rows of tokens and how many there are.
@@ -61,9 +63,29 @@ impl Block {
         })
     }
 
-    pub(super) fn forward(&self, tokens: Tokens, pass: &Pass) -> Result<Tokens> {
-        let attended = self.attn.forward(&self.norm1.forward(&tokens.rows)?, tokens.count)?;
-        self.forward_mlp(self.attention_branch.add(tokens, attended, pass)?, pass)
+    /// Of all tokens, or of the first of every image alone.
+    pub(super) fn forward(&self, tokens: Tokens, outputs: Outputs, pass: &Pass) -> Result<Tokens> {
+        let [qkv, proj] = self.attn.layers().map(Linear::parameters);
+        let tokens = match (is_fused(&tokens.rows), qkv, proj) {
+            (true, (qkv, Some(qkv_bias)), (proj, Some(proj_bias))) => {
+                let [norm_weight, norm_bias] = self.norm1.parameters();
+                let branch = AttentionBranch {
+                    parameters: [norm_weight, norm_bias, qkv, qkv_bias, proj, proj_bias],
+                    gamma: self.attention_branch.gamma(),
+                    epsilon: LayerNorm::EPSILON as f32,
+                    images: self.attention_branch.images(&tokens, pass),
+                    heads: self.attn.heads(),
+                    outputs,
+                };
+                let rows = part("attention branch", &tokens.rows, |rows| attention_branch(rows, branch))?;
+                tokens.with_outputs(rows, outputs)
+            }
+            _ => {
+                let attended = self.attn.forward(&self.norm1.forward(&tokens.rows)?, tokens.count)?;
+                self.attention_branch.add(tokens, attended, pass)?.only(outputs)?
+            }
+        };
+        self.forward_mlp(tokens, pass)
     }
 
     /// The same in evaluation, with the attention probabilities `(images, heads, tokens, tokens)`.
@@ -75,12 +97,55 @@ impl Block {
     }
 
     fn forward_mlp(&self, tokens: Tokens, pass: &Pass) -> Result<Tokens> {
-        let mixed = self.mlp.forward(&self.norm2.forward(&tokens.rows)?)?;
-        self.mlp_branch.add(tokens, mixed, pass)
+        let [fc1, fc2] = self.mlp.layers().map(Linear::parameters);
+        match (is_fused(&tokens.rows), fc1, fc2) {
+            (true, (fc1, Some(fc1_bias)), (fc2, Some(fc2_bias))) => {
+                let [norm_weight, norm_bias] = self.norm2.parameters();
+                let branch = MlpBranch {
+                    parameters: [norm_weight, norm_bias, fc1, fc1_bias, fc2, fc2_bias],
+                    gamma: self.mlp_branch.gamma(),
+                    epsilon: LayerNorm::EPSILON as f32,
+                    images: self.mlp_branch.images(&tokens, pass),
+                };
+                let rows = part("mlp branch", &tokens.rows, |rows| mlp_branch(rows, branch))?;
+                Ok(Tokens { rows, ..tokens })
+            }
+            _ => {
+                let mixed = self.mlp.forward(&self.norm2.forward(&tokens.rows)?)?;
+                self.mlp_branch.add(tokens, mixed, pass)
+            }
+        }
+    }
+}
+
+impl Tokens {
+    fn with_outputs(self, rows: Tensor, outputs: Outputs) -> Self {
+        let count = if outputs == Outputs::All { self.count } else { 1 };
+        Self { rows, count, ..self }
+    }
+
+    /// Leaves other tokens away.
+    fn only(self, outputs: Outputs) -> Result<Self> {
+        if outputs == Outputs::All {
+            return Ok(self);
+        }
+        let dim = self.rows.dim(1)?;
+        let rows = self.rows.reshape((self.images, self.count, dim))?;
+        let rows = rows.narrow(1, 0, 1)?.reshape((self.images, dim))?;
+        Ok(Self { rows, count: 1, ..self })
     }
 }
 
 impl Branch {
+    fn gamma(&self) -> Option<&Tensor> {
+        self.layer_scale.as_ref().map(LayerScale::gamma)
+    }
+
+    fn images(&self, tokens: &Tokens, pass: &Pass) -> Images {
+        let factors = self.drop_path.factors(tokens.images, pass);
+        Images { tokens: tokens.count, factors: factors.unwrap_or_else(|| vec![1.; tokens.images]) }
+    }
+
     fn add(&self, tokens: Tokens, mut change: Tensor, pass: &Pass) -> Result<Tokens> {
         if let Some(layer_scale) = &self.layer_scale {
             change = layer_scale.forward(&change)?;
