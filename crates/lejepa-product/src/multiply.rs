@@ -181,12 +181,19 @@ impl<const TRANSPOSED: bool> Product<'_, TRANSPOSED> {
 
 #[inline(always)]
 fn load<S: Simd>(simd: S, values: &[f32]) -> [S::f32s; VECTORS] {
+    if let &[left, right] = S::as_simd_f32s(values).0 {
+        return [left, right];
+    }
     let (left, right) = values.split_at(values.len().min(S::F32_LANES));
     [simd.partial_load_f32s(left), simd.partial_load_f32s(right)]
 }
 
 #[inline(always)]
 fn store<S: Simd>(simd: S, values: &mut [f32], tile: [S::f32s; VECTORS]) {
+    if let [left, right] = S::as_mut_simd_f32s(values).0 {
+        (*left, *right) = (tile[0], tile[1]);
+        return;
+    }
     let (left, right) = values.split_at_mut(values.len().min(S::F32_LANES));
     simd.partial_store_f32s(left, tile[0]);
     simd.partial_store_f32s(right, tile[1]);

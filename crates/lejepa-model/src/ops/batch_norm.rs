@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use candle_core::{
     CpuStorage, CustomOp1, CustomOp2, CustomOp3, Error, Layout, Result, Shape, Storage, Tensor,
 };
-use pulp::Arch;
 use rayon::prelude::*;
 
 use super::contiguous::values;
 use super::convolve::{convolve, convolve_gradients};
 use super::filled::filled;
+use super::wide::wide;
 use super::window::Windows;
 use crate::stopwatch::timed;
 
@@ -104,7 +104,7 @@ impl CustomOp1 for Moments {
         let (_samples, dim) = layout.shape().dims2()?;
         let parts: Vec<Vec<f32>> = (xs.par_chunks(dim * super::ROWS_PER_TASK))
             .map(|rows| {
-                Arch::new().dispatch(
+                wide(
                     #[inline(always)]
                     || part_moments(rows, dim),
                 )
@@ -181,14 +181,14 @@ impl Columns {
         let chunk = dim * super::ROWS_PER_TASK;
         filled(xs.len(), chunk, |index, ys| {
             let xs = &xs[index * chunk..];
-            Arch::new().dispatch(
+            wide(
                 #[inline(always)]
                 || {
                     for (ys, xs) in ys.chunks_exact_mut(dim).zip(xs.chunks_exact(dim)) {
                         let columns = mean.iter().zip(scale).zip(weight.iter().zip(bias));
                         for ((y, x), ((mean, scale), (weight, bias))) in ys.iter_mut().zip(xs).zip(columns) {
                             let value = (x - mean) * scale * weight + bias;
-                            *y = if relu && value <= 0. { 0. } else { value };
+                            *y = if relu & (value <= 0.) { 0. } else { value };
                         }
                     }
                 },
@@ -206,8 +206,8 @@ impl Columns {
             #[inline(always)]
             move |((x, gradient), ((mean, scale), (weight, bias)))| {
                 let normalised = (x - mean) * scale;
-                let cut = relu && normalised * weight + bias <= 0.;
-                (normalised, if cut { 0. } else { *gradient })
+                let (cut, gradient) = (relu & (normalised * weight + bias <= 0.), *gradient);
+                (normalised, if cut { 0. } else { gradient })
             },
         )
     }
@@ -332,7 +332,7 @@ impl CustomOp2 for AffineGradient {
             .map(|(xs, gradients)| {
                 let mut sums = vec![0.; 2 * dim];
                 let (of_weight, of_bias) = sums.split_at_mut(dim);
-                Arch::new().dispatch(
+                wide(
                     #[inline(always)]
                     || {
                         for (xs, gradients) in xs.chunks_exact(dim).zip(gradients.chunks_exact(dim)) {
@@ -385,7 +385,7 @@ impl CustomOp2 for InputGradient {
         let chunk = dim * super::ROWS_PER_TASK;
         let result = filled(xs.len(), chunk, |index, result| {
             let (xs, gradients) = (&xs[index * chunk..], &gradients[index * chunk..]);
-            Arch::new().dispatch(
+            wide(
                 #[inline(always)]
                 || {
                     let rows = xs.chunks_exact(dim).zip(gradients.chunks_exact(dim));

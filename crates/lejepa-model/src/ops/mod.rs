@@ -28,6 +28,7 @@ mod standardise;
 mod transpose;
 mod unfold;
 mod vectors;
+mod wide;
 mod window;
 
 pub(crate) use add_relu::add_relu;
@@ -35,7 +36,7 @@ pub(crate) use attention::{Heads, attention};
 pub(crate) use batch_norm::{Activation, batch_norm, convolve_and_norm, normalise};
 pub(crate) use bias::add_bias;
 pub(crate) use branch::{
-    AttentionBranch, Images, MlpBranch, Outputs, SpatialBranch, attention_branch, mlp_branch, spatial_branch,
+    AttentionBranch, Half, Images, MlpBranch, Outputs, SpatialBranch, halves, spatial_branch,
 };
 pub(crate) use contiguous::values;
 pub(crate) use convolve::convolve;

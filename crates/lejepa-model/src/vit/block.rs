@@ -9,8 +9,7 @@ use candle_core::Tensor;
 
 use super::VitShape;
 use crate::layers::{Attention, DropPath, LayerNorm, LayerScale, Linear, Mlp};
-use crate::ops::{AttentionBranch, Images, MlpBranch, Outputs, attention_branch, is_fused, mlp_branch};
-use crate::stopwatch::part;
+use crate::ops::{AttentionBranch, Half, Images, MlpBranch, Outputs, halves, is_fused};
 use crate::{Pass, Result, Scope};
 
 /// Rows of tokens and how many there are.
@@ -65,27 +64,37 @@ impl Block {
 
     /// Of all tokens, or of the first of every image alone.
     pub(super) fn forward(&self, tokens: Tokens, outputs: Outputs, pass: &Pass) -> Result<Tokens> {
-        let [qkv, proj] = self.attn.layers().map(Linear::parameters);
-        let tokens = match (is_fused(&tokens.rows), qkv, proj) {
-            (true, (qkv, Some(qkv_bias)), (proj, Some(proj_bias))) => {
-                let [norm_weight, norm_bias] = self.norm1.parameters();
-                let branch = AttentionBranch {
-                    parameters: [norm_weight, norm_bias, qkv, qkv_bias, proj, proj_bias],
-                    gamma: self.attention_branch.gamma(),
-                    epsilon: LayerNorm::EPSILON as f32,
-                    images: self.attention_branch.images(&tokens, pass),
-                    heads: self.attn.heads(),
-                    outputs,
-                };
-                let rows = part("attention branch", &tokens.rows, |rows| attention_branch(rows, branch))?;
-                tokens.with_outputs(rows, outputs)
-            }
-            _ => {
-                let attended = self.attn.forward(&self.norm1.forward(&tokens.rows)?, tokens.count)?;
-                self.attention_branch.add(tokens, attended, pass)?.only(outputs)?
-            }
-        };
+        if let Some(both) = self.halves(&tokens, outputs, pass) {
+            let rows = halves(&tokens.rows, both.into())?;
+            return Ok(tokens.with_outputs(rows, outputs));
+        }
+        let attended = self.attn.forward(&self.norm1.forward(&tokens.rows)?, tokens.count)?;
+        let tokens = self.attention_branch.add(tokens, attended, pass)?.only(outputs)?;
         self.forward_mlp(tokens, pass)
+    }
+
+    /// Both halves as parts of one operation, where there is one for these rows.
+    pub(super) fn halves(&self, tokens: &Tokens, outputs: Outputs, pass: &Pass) -> Option<[Half<'_>; 2]> {
+        if !is_fused(&tokens.rows) {
+            return None;
+        }
+        let [attention, mlp] = [self.attn.layers(), self.mlp.layers()];
+        let (attention_norm, mlp_norm) = (self.norm1.parameters(), self.norm2.parameters());
+        let attention = AttentionBranch {
+            parameters: parameters(attention_norm, attention)?,
+            gamma: self.attention_branch.gamma(),
+            epsilon: LayerNorm::EPSILON as f32,
+            images: self.attention_branch.images(tokens.images, tokens.count, pass),
+            heads: self.attn.heads(),
+            outputs,
+        };
+        let mlp = MlpBranch {
+            parameters: parameters(mlp_norm, mlp)?,
+            gamma: self.mlp_branch.gamma(),
+            epsilon: LayerNorm::EPSILON as f32,
+            images: self.mlp_branch.images(tokens.images, tokens.kept(outputs), pass),
+        };
+        Some([Half::Attention(attention), Half::Mlp(mlp)])
     }
 
     /// The same in evaluation, with the attention probabilities `(images, heads, tokens, tokens)`.
@@ -97,31 +106,26 @@ impl Block {
     }
 
     fn forward_mlp(&self, tokens: Tokens, pass: &Pass) -> Result<Tokens> {
-        let [fc1, fc2] = self.mlp.layers().map(Linear::parameters);
-        match (is_fused(&tokens.rows), fc1, fc2) {
-            (true, (fc1, Some(fc1_bias)), (fc2, Some(fc2_bias))) => {
-                let [norm_weight, norm_bias] = self.norm2.parameters();
-                let branch = MlpBranch {
-                    parameters: [norm_weight, norm_bias, fc1, fc1_bias, fc2, fc2_bias],
-                    gamma: self.mlp_branch.gamma(),
-                    epsilon: LayerNorm::EPSILON as f32,
-                    images: self.mlp_branch.images(&tokens, pass),
-                };
-                let rows = part("mlp branch", &tokens.rows, |rows| mlp_branch(rows, branch))?;
-                Ok(Tokens { rows, ..tokens })
-            }
-            _ => {
-                let mixed = self.mlp.forward(&self.norm2.forward(&tokens.rows)?)?;
-                self.mlp_branch.add(tokens, mixed, pass)
-            }
-        }
+        let mixed = self.mlp.forward(&self.norm2.forward(&tokens.rows)?)?;
+        self.mlp_branch.add(tokens, mixed, pass)
     }
 }
 
+/// Those of a norm and of the two layers behind it, which must have biases.
+fn parameters<'a>(norm: [&'a Tensor; 2], layers: [&'a Linear; 2]) -> Option<[&'a Tensor; 6]> {
+    let [(first, first_bias), (second, second_bias)] = layers.map(Linear::parameters);
+    Some([norm[0], norm[1], first, first_bias?, second, second_bias?])
+}
+
 impl Tokens {
-    fn with_outputs(self, rows: Tensor, outputs: Outputs) -> Self {
-        let count = if outputs == Outputs::All { self.count } else { 1 };
-        Self { rows, count, ..self }
+    /// Tokens of an image of which there are results.
+    fn kept(&self, outputs: Outputs) -> usize {
+        if outputs == Outputs::All { self.count } else { 1 }
+    }
+
+    /// The results of a block, or of several, in their place.
+    pub(super) fn with_outputs(self, rows: Tensor, outputs: Outputs) -> Self {
+        Self { rows, count: self.kept(outputs), ..self }
     }
 
     /// Leaves other tokens away.
@@ -141,9 +145,9 @@ impl Branch {
         self.layer_scale.as_ref().map(LayerScale::gamma)
     }
 
-    fn images(&self, tokens: &Tokens, pass: &Pass) -> Images {
-        let factors = self.drop_path.factors(tokens.images, pass);
-        Images { tokens: tokens.count, factors: factors.unwrap_or_else(|| vec![1.; tokens.images]) }
+    fn images(&self, images: usize, tokens: usize, pass: &Pass) -> Images {
+        let factors = self.drop_path.factors(images, pass);
+        Images { tokens, factors: factors.unwrap_or_else(|| vec![1.; images]) }
     }
 
     fn add(&self, tokens: Tokens, mut change: Tensor, pass: &Pass) -> Result<Tokens> {

@@ -15,7 +15,8 @@ use candle_core::Tensor;
 
 use self::block::{Block, Tokens};
 use crate::layers::{LayerNorm, PatchEmbed, resample_position_embedding};
-use crate::ops::{Outputs, place_tokens};
+use crate::ops::{Outputs, halves, place_tokens};
+use crate::stopwatch::part;
 use crate::{Error, Initialisation, Pass, Result, Scope};
 
 pub use self::shape::{Pool, VitShape};
@@ -97,16 +98,9 @@ impl VisionTransformer {
     /// - `pixels`: `(images, channels, height, width)`
     /// - result: `(images, dim)`
     pub fn forward(&self, pixels: &Tensor, pass: &Pass) -> Result<Tensor> {
-        let mut tokens = masking::mask_patches(self.embed(pixels)?, self.shape.prefix(), pass)?;
+        let tokens = masking::mask_patches(self.embed(pixels)?, self.shape.prefix(), pass)?;
         pass.see("patch_embed", &tokens.rows)?;
-        for (index, block) in self.blocks.iter().enumerate() {
-            // Nobody looks at other tokens of the last block than the one that is pooled.
-            let is_last = index + 1 == self.blocks.len();
-            let only_first = is_last && self.shape.pool == Pool::Class;
-            let outputs = if only_first { Outputs::First } else { Outputs::All };
-            tokens = block.forward(tokens, outputs, pass)?;
-            pass.see(format_args!("blocks.{index}"), &tokens.rows)?;
-        }
+        let tokens = self.forward_blocks(tokens, pass)?;
         let Tokens { rows, images, count } = tokens;
         let rows = rows.reshape((images, count, self.shape.dim))?;
         let pooled = match self.shape.pool {
@@ -117,6 +111,27 @@ impl VisionTransformer {
             }
         };
         self.norm.forward(&pooled)
+    }
+
+    /// All blocks, as one operation where there is one.
+    fn forward_blocks(&self, mut tokens: Tokens, pass: &Pass) -> Result<Tokens> {
+        // Nobody looks at other tokens of the last block than the one that is pooled.
+        let last = if self.shape.pool == Pool::Class { Outputs::First } else { Outputs::All };
+        let outputs = |index| if index + 1 == self.blocks.len() { last } else { Outputs::All };
+        let blocks = self.blocks.iter().enumerate();
+        if !pass.is_checked() {
+            let all = blocks.clone().map(|(index, block)| block.halves(&tokens, outputs(index), pass));
+            if let Some(all) = all.collect::<Option<Vec<_>>>() {
+                let all = all.into_iter().flatten().collect();
+                let rows = part("blocks", &tokens.rows, |rows| halves(rows, all))?;
+                return Ok(tokens.with_outputs(rows, last));
+            }
+        }
+        for (index, block) in blocks {
+            tokens = block.forward(tokens, outputs(index), pass)?;
+            pass.see(format_args!("blocks.{index}"), &tokens.rows)?;
+        }
+        Ok(tokens)
     }
 
     /// Class token, registers and patches with their positions, one row per token.

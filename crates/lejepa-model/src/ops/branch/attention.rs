@@ -3,11 +3,11 @@
 //!
 //! Kept: queries, keys and values, and what the heads made of them.
 
-use candle_core::{Result, Tensor};
+use candle_core::Tensor;
 use lejepa_product::{Matrix, MatrixMut, Panels, Start, multiply, multiply_transposed};
 use rayon::prelude::*;
 
-use super::super::joint::{Inputs, Joint, apply};
+use super::super::joint::{Inputs, Joint};
 use super::super::scratch::with_scratch;
 use super::super::standardise::standardise_gradient;
 use super::heads::{Heads, Values};
@@ -35,16 +35,7 @@ pub(crate) enum Outputs {
     First,
 }
 
-/// # Shapes
-/// - `rows`: `(images * tokens, dim)`
-/// - result: the same, or `(images, dim)`
-pub(crate) fn attention_branch(rows: &Tensor, branch: AttentionBranch<'_>) -> Result<Tensor> {
-    let parameters: Vec<&Tensor> = branch.parameters.into_iter().chain(branch.gamma).collect();
-    let AttentionBranch { epsilon, images, heads, outputs, .. } = branch;
-    apply(rows, &parameters, rows.dim(1)?, Attention { epsilon, images, heads, outputs })
-}
-
-struct Attention {
+pub(super) struct Attention {
     epsilon: f32,
     images: Images,
     heads: usize,
@@ -65,7 +56,7 @@ fn layers<'a>(parameters: &[&'a [f32]]) -> (NormedLinear<'a>, ScaledLinear<'a>) 
 }
 
 /// What the backward pass needs; in every task the values of images that are not left out come first.
-struct Remembered {
+pub(super) struct Remembered {
     /// `(outputs, dim)`.
     queries: Vec<f32>,
     /// `(images * tokens, 2 dim)`.
@@ -102,6 +93,11 @@ impl Sizes {
 }
 
 impl Attention {
+    pub(super) fn new(branch: AttentionBranch<'_>) -> Self {
+        let AttentionBranch { epsilon, images, heads, outputs, .. } = branch;
+        Self { epsilon, images, heads, outputs }
+    }
+
     fn sizes(&self, dim: usize) -> Sizes {
         let tokens = self.images.tokens;
         let queries = match self.outputs {
@@ -321,6 +317,7 @@ fn add_outputs(outputs: &[f32], rows: &mut [f32], sizes: Sizes) {
 mod tests {
     use super::super::super::agreement::assert_fused_agrees;
     use super::super::super::{self as ops, LinearActivation, is_fused, layer_norm, linear, scale_images};
+    use super::super::{Half, halves};
     use super::*;
 
     const EPSILON: f32 = 1e-6;
@@ -337,7 +334,7 @@ mod tests {
             let parameters = [norm_weight, norm_bias, qkv, qkv_bias, proj, proj_bias];
             let images = Images { tokens, factors };
             let branch = AttentionBranch { parameters, gamma, epsilon: EPSILON, images, heads, outputs };
-            return attention_branch(rows, branch).unwrap();
+            return halves(rows, vec![Half::Attention(branch)]).unwrap();
         }
         let normed = layer_norm(rows, norm_weight, norm_bias, EPSILON).unwrap();
         let qkv = linear(&normed, qkv, Some(qkv_bias), LinearActivation::None).unwrap();

@@ -163,7 +163,10 @@ impl WithSimd for Softmax<'_> {
             // So low that they are as good as absent.
             row[self.heads.tokens..].fill(f32::MIN);
             let (vectors, _) = S::as_mut_simd_f32s(row);
-            let largest = vectors.iter().fold(simd.splat_f32s(f32::MIN), |most, x| simd.max_f32s(most, *x));
+            let mut largest = simd.splat_f32s(f32::MIN);
+            for x in vectors.iter() {
+                largest = simd.max_f32s(largest, *x);
+            }
             let largest = simd.splat_f32s(simd.reduce_max_f32s(largest));
             let mut sum = simd.splat_f32s(0.);
             for x in vectors.iter_mut() {
@@ -171,7 +174,12 @@ impl WithSimd for Softmax<'_> {
                 sum = simd.add_f32s(sum, *x);
             }
             let factor = simd.splat_f32s(1. / simd.reduce_sum_f32s(sum));
-            change(simd, row, |x| simd.mul_f32s(x, factor));
+            change(
+                simd,
+                row,
+                #[inline(always)]
+                |x| simd.mul_f32s(x, factor),
+            );
         }
     }
 }
@@ -190,8 +198,20 @@ impl WithSimd for SoftmaxGradient<'_> {
         let padded = self.heads.padded();
         let rows = self.probabilities.chunks_exact(padded).zip(self.slopes.chunks_exact_mut(padded));
         for (probabilities, slopes) in rows {
-            let mean = simd.splat_f32s(sum(simd, probabilities, slopes, |p, slope| simd.mul_f32s(p, slope)));
-            update(simd, probabilities, slopes, |p, slope| simd.mul_f32s(p, simd.sub_f32s(slope, mean)));
+            let mean = simd.splat_f32s(sum(
+                simd,
+                probabilities,
+                slopes,
+                #[inline(always)]
+                |p, slope| simd.mul_f32s(p, slope),
+            ));
+            update(
+                simd,
+                probabilities,
+                slopes,
+                #[inline(always)]
+                |p, slope| simd.mul_f32s(p, simd.sub_f32s(slope, mean)),
+            );
         }
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! Kept: the hidden rows before the activation.
 
-use candle_core::{Result, Tensor};
+use candle_core::Tensor;
 use lejepa_product::{Matrix, MatrixMut, Panels, Start, multiply, multiply_transposed};
 use rayon::prelude::*;
 
 use super::super::gelu::{activate, activate_both};
-use super::super::joint::{Inputs, Joint, apply};
+use super::super::joint::{Inputs, Joint};
 use super::super::scratch::with_scratch;
 use super::super::standardise::standardise_gradient;
 use super::rows::{add_kept, add_rows, add_up, gather, split, split_mut, standardise_kept};
@@ -24,16 +24,15 @@ pub(crate) struct MlpBranch<'a> {
     pub(crate) images: Images,
 }
 
-/// # Shapes
-/// - `rows` and result: `(images * tokens, dim)`
-pub(crate) fn mlp_branch(rows: &Tensor, branch: MlpBranch<'_>) -> Result<Tensor> {
-    let parameters: Vec<&Tensor> = branch.parameters.into_iter().chain(branch.gamma).collect();
-    apply(rows, &parameters, rows.dim(1)?, Mlp { epsilon: branch.epsilon, images: branch.images })
-}
-
-struct Mlp {
+pub(super) struct Mlp {
     epsilon: f32,
     images: Images,
+}
+
+impl Mlp {
+    pub(super) fn new(MlpBranch { epsilon, images, .. }: MlpBranch<'_>) -> Self {
+        Self { epsilon, images }
+    }
 }
 
 /// The parameters by their places.
@@ -189,6 +188,7 @@ impl Mlp {
 mod tests {
     use super::super::super::agreement::assert_fused_agrees;
     use super::super::super::{LinearActivation, is_fused, layer_norm, linear, scale_images};
+    use super::super::{Half, halves};
     use super::*;
 
     const EPSILON: f32 = 1e-6;
@@ -201,7 +201,8 @@ mod tests {
         if is_fused(rows) {
             let parameters = [norm_weight, norm_bias, fc1, fc1_bias, fc2, fc2_bias];
             let images = Images { tokens, factors };
-            return mlp_branch(rows, MlpBranch { parameters, gamma, epsilon: EPSILON, images }).unwrap();
+            let branch = MlpBranch { parameters, gamma, epsilon: EPSILON, images };
+            return halves(rows, vec![Half::Mlp(branch)]).unwrap();
         }
         let normed = layer_norm(rows, norm_weight, norm_bias, EPSILON).unwrap();
         let hidden = linear(&normed, fc1, Some(fc1_bias), LinearActivation::Gelu).unwrap();

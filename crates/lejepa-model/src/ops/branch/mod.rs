@@ -10,6 +10,7 @@
 //! the layers beside them.
 
 mod attention;
+mod chain;
 mod heads;
 mod mlp;
 mod normed_linear;
@@ -17,8 +18,9 @@ mod rows;
 mod scaled_linear;
 mod spatial;
 
-pub(crate) use self::attention::{AttentionBranch, Outputs, attention_branch};
-pub(crate) use self::mlp::{MlpBranch, mlp_branch};
+pub(crate) use self::attention::{AttentionBranch, Outputs};
+pub(crate) use self::chain::{Half, halves};
+pub(crate) use self::mlp::MlpBranch;
 use self::normed_linear::NormedLinear;
 use self::scaled_linear::ScaledLinear;
 pub(crate) use self::spatial::{SpatialBranch, spatial_branch};
