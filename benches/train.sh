@@ -5,8 +5,8 @@
 # Both sides have 2 threads and a process of their own per case; they run in turn, three times each, and the best step of
 # each counts. For convolutional networks PyTorch runs with channels first and with channels last, and the faster counts.
 # The second ratio is of the processor time of all threads, which says more than the clock on a machine that is busy with
-# other things (PyTorch's threads then sleep while they wait). The shares of the parts are of lejepa's step, forward and backward together. PyTorch lives in a throw-away environment
-# in .lejepa/bench (a large download).
+# other things. The shares of the parts are of lejepa's step, forward and backward together. PyTorch lives in a throw-away
+# environment in .lejepa/bench (a large download).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -18,8 +18,9 @@ cases=("$@")
 if [ ${#cases[@]} -eq 0 ]; then cases=(vit-tiny vit-small-images resnet18 convnextv2-atto); fi
 ours=$(cargo bench --workspace --bench train --locked --no-run 2>&1 | tee /dev/stderr | sed -n 's/.*(\(.*train-[0-9a-f]*\))$/\1/p')
 export RAYON_NUM_THREADS=2 OMP_NUM_THREADS=2
-# Threads that spin while they wait for another one lose more on a busy machine than they win on an idle one.
-if awk '{ exit !($1 > 1) }' /proc/loadavg; then export OMP_WAIT_POLICY=PASSIVE; fi
+# Threads that spin while they wait for another lose more on a busy machine than they win on an idle one: PyTorch's, and
+# those of Candle's elementwise operations.
+if awk '{ exit !($1 > 1) }' /proc/loadavg; then export OMP_WAIT_POLICY=PASSIVE CANDLE_NUM_THREADS=1; fi
 
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
@@ -39,7 +40,8 @@ case, folder = sys.argv[1], pathlib.Path(sys.argv[2])
 
 def best(name):
     runs = [json.loads(line) for line in (folder / name).read_text().splitlines()]
-    return min(runs, key=lambda run: run["milliseconds"])
+    fastest = min(runs, key=lambda run: run["milliseconds"])
+    return {**fastest, "processor": min(run["processor"] for run in runs)}
 
 ours, peer = best("ours"), best("peer")
 print(

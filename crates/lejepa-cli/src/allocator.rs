@@ -19,11 +19,10 @@ const NEVER: std::ffi::c_long = -1;
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     #[allow(unsafe_code)]
     fn the_number_is_that_of_the_delay() {
+        use super::*;
         // SAFETY: reads a number out of the same table.
         let delay = || unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) };
         assert_eq!(delay(), 1000, "what this version of mimalloc starts with");

@@ -152,6 +152,8 @@ impl Run {
         let objective = Objective { model, average: None, loss, seed: 0, masking: 0., micro_batch: None };
         let (terms, gradients) = objective.gradients(batch)?;
         let loss = terms.loss.to_scalar::<f32>()?;
+        // The graph hangs on it; the training loop, too, keeps numbers alone.
+        drop(terms);
         stopwatch::timed("optimiser", || -> Result<()> {
             if !gradients.norm()?.is_finite() {
                 return Err("the gradients are not finite".into());

@@ -26,6 +26,11 @@ impl ResponseNorm {
         Ok(Self { weight, bias })
     }
 
+    /// Weight and bias.
+    pub(crate) fn parameters(&self) -> [&Tensor; 2] {
+        [&self.weight, &self.bias]
+    }
+
     /// # Shapes
     /// - `rows` and result: `(images * places, channels)`
     pub fn forward(&self, rows: &Tensor, images: usize) -> Result<Tensor> {

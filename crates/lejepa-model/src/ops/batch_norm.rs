@@ -7,17 +7,17 @@
 //! d x = (g - mean(g) - n mean(g n)) * weight / sqrt(var + eps)
 //! ```
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use candle_core::{
     CpuStorage, CustomOp1, CustomOp2, CustomOp3, Error, Layout, Result, Shape, Storage, Tensor,
 };
-use pulp::Arch;
 use rayon::prelude::*;
 
 use super::contiguous::values;
 use super::convolve::{convolve, convolve_gradients};
 use super::filled::filled;
+use super::wide::wide;
 use super::window::Windows;
 use crate::stopwatch::timed;
 
@@ -75,7 +75,7 @@ pub(crate) fn convolve_and_norm(
     let norm = || Columns::new(&xs, [weight, bias], epsilon, activation);
     let (columns, [mean, variance]) = timed("norms", norm)?;
     let affine = Tensor::stack(&[weight, bias], 0)?; // (2, dim)
-    let op = ConvolveAndNorm { windows: *windows, xs, columns: Arc::new(columns) };
+    let op = ConvolveAndNorm { windows: *windows, xs: Mutex::new(Some(xs)), columns: Arc::new(columns) };
     let ys = rows.apply_op3(&kernel, &affine, op)?;
     Ok(Normalised { ys, mean, variance })
 }
@@ -103,7 +103,12 @@ impl CustomOp1 for Moments {
         let xs = values(storage, layout)?;
         let (_samples, dim) = layout.shape().dims2()?;
         let parts: Vec<Vec<f32>> = (xs.par_chunks(dim * super::ROWS_PER_TASK))
-            .map(|rows| Arch::new().dispatch(|| part_moments(rows, dim)))
+            .map(|rows| {
+                wide(
+                    #[inline(always)]
+                    || part_moments(rows, dim),
+                )
+            })
             .collect();
         // Joined in order by one thread: the same for any number of threads.
         let (mut count, mut mean, mut squares) = (0., vec![0f64; dim], vec![0f64; dim]);
@@ -176,15 +181,18 @@ impl Columns {
         let chunk = dim * super::ROWS_PER_TASK;
         filled(xs.len(), chunk, |index, ys| {
             let xs = &xs[index * chunk..];
-            Arch::new().dispatch(|| {
-                for (ys, xs) in ys.chunks_exact_mut(dim).zip(xs.chunks_exact(dim)) {
-                    let columns = mean.iter().zip(scale).zip(weight.iter().zip(bias));
-                    for ((y, x), ((mean, scale), (weight, bias))) in ys.iter_mut().zip(xs).zip(columns) {
-                        let value = (x - mean) * scale * weight + bias;
-                        *y = if relu && value <= 0. { 0. } else { value };
+            wide(
+                #[inline(always)]
+                || {
+                    for (ys, xs) in ys.chunks_exact_mut(dim).zip(xs.chunks_exact(dim)) {
+                        let columns = mean.iter().zip(scale).zip(weight.iter().zip(bias));
+                        for ((y, x), ((mean, scale), (weight, bias))) in ys.iter_mut().zip(xs).zip(columns) {
+                            let value = (x - mean) * scale * weight + bias;
+                            *y = if relu & (value <= 0.) { 0. } else { value };
+                        }
                     }
-                }
-            });
+                },
+            );
         })
     }
 
@@ -198,8 +206,8 @@ impl Columns {
             #[inline(always)]
             move |((x, gradient), ((mean, scale), (weight, bias)))| {
                 let normalised = (x - mean) * scale;
-                let cut = relu && normalised * weight + bias <= 0.;
-                (normalised, if cut { 0. } else { *gradient })
+                let (cut, gradient) = (relu & (normalised * weight + bias <= 0.), *gradient);
+                (normalised, if cut { 0. } else { gradient })
             },
         )
     }
@@ -248,8 +256,8 @@ fn gradients(columns: &Arc<Columns>, xs: &Tensor, gradient: &Tensor) -> Result<(
 
 struct ConvolveAndNorm {
     windows: Windows,
-    /// What the convolution gave.
-    xs: Tensor,
+    /// What the convolution gave, until the backward pass takes it.
+    xs: Mutex<Option<Tensor>>,
     columns: Arc<Columns>,
 }
 
@@ -267,7 +275,10 @@ impl CustomOp3 for ConvolveAndNorm {
         _affine: &CpuStorage,
         _affine_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        let (storage, layout) = self.xs.storage_and_layout();
+        let xs = self.xs.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((storage, layout)) = xs.as_ref().map(Tensor::storage_and_layout) else {
+            candle_core::bail!("applied twice")
+        };
         let Storage::Cpu(storage) = &*storage else { candle_core::bail!("a fused operation off the CPU") };
         let ys = timed("norms", || Ok::<_, Error>(self.columns.normalise(values(storage, layout)?)))?;
         Ok((CpuStorage::F32(ys), layout.shape().clone()))
@@ -282,7 +293,14 @@ impl CustomOp3 for ConvolveAndNorm {
         gradient: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
         let gradient = gradient.detach().contiguous()?;
-        let (of_xs, of_affine) = timed("norms", || gradients(&self.columns, &self.xs, &gradient))?;
+        let xs = self.xs.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let xs = match xs {
+            Some(xs) => xs,
+            // For those who go back a second time.
+            None => convolve(&rows.detach(), &kernel.detach(), &self.windows)?,
+        };
+        let (of_xs, of_affine) = timed("norms", || gradients(&self.columns, &xs, &gradient))?;
+        drop(xs);
         let (of_rows, of_kernel) = convolve_gradients(rows, kernel, &of_xs, &self.windows)?;
         Ok((of_rows, Some(of_kernel), Some(of_affine)))
     }
@@ -314,17 +332,20 @@ impl CustomOp2 for AffineGradient {
             .map(|(xs, gradients)| {
                 let mut sums = vec![0.; 2 * dim];
                 let (of_weight, of_bias) = sums.split_at_mut(dim);
-                Arch::new().dispatch(|| {
-                    for (xs, gradients) in xs.chunks_exact(dim).zip(gradients.chunks_exact(dim)) {
-                        let sums = of_weight.iter_mut().zip(of_bias.iter_mut());
-                        for ((of_weight, of_bias), (normalised, gradient)) in
-                            sums.zip(self.0.row(xs, gradients))
-                        {
-                            *of_weight += gradient * normalised;
-                            *of_bias += gradient;
+                wide(
+                    #[inline(always)]
+                    || {
+                        for (xs, gradients) in xs.chunks_exact(dim).zip(gradients.chunks_exact(dim)) {
+                            let sums = of_weight.iter_mut().zip(of_bias.iter_mut());
+                            for ((of_weight, of_bias), (normalised, gradient)) in
+                                sums.zip(self.0.row(xs, gradients))
+                            {
+                                *of_weight += gradient * normalised;
+                                *of_bias += gradient;
+                            }
                         }
-                    }
-                });
+                    },
+                );
                 sums
             })
             .collect();
@@ -364,18 +385,21 @@ impl CustomOp2 for InputGradient {
         let chunk = dim * super::ROWS_PER_TASK;
         let result = filled(xs.len(), chunk, |index, result| {
             let (xs, gradients) = (&xs[index * chunk..], &gradients[index * chunk..]);
-            Arch::new().dispatch(|| {
-                let rows = xs.chunks_exact(dim).zip(gradients.chunks_exact(dim));
-                for (result, (xs, gradients)) in result.chunks_exact_mut(dim).zip(rows) {
-                    let columns = factor.iter().zip(&self.of_weight).zip(&self.of_bias);
-                    let values = columns.zip(self.columns.row(xs, gradients));
-                    for (result, (((factor, of_weight), of_bias), (normalised, gradient))) in
-                        result.iter_mut().zip(values)
-                    {
-                        *result = factor * (gradient - share * (of_bias + normalised * of_weight));
+            wide(
+                #[inline(always)]
+                || {
+                    let rows = xs.chunks_exact(dim).zip(gradients.chunks_exact(dim));
+                    for (result, (xs, gradients)) in result.chunks_exact_mut(dim).zip(rows) {
+                        let columns = factor.iter().zip(&self.of_weight).zip(&self.of_bias);
+                        let values = columns.zip(self.columns.row(xs, gradients));
+                        for (result, (((factor, of_weight), of_bias), (normalised, gradient))) in
+                            result.iter_mut().zip(values)
+                        {
+                            *result = factor * (gradient - share * (of_bias + normalised * of_weight));
+                        }
                     }
-                }
-            });
+                },
+            );
         });
         Ok((CpuStorage::F32(result), layout.shape().clone()))
     }
@@ -397,9 +421,11 @@ mod tests {
                 let affine = [&tensors[2], &tensors[3]];
                 if crate::ops::is_fused(&tensors[0]) {
                     let settings = (1e-5, activation);
-                    return convolve_and_norm(&tensors[0], &tensors[1], &windows, affine, settings)
-                        .unwrap()
-                        .ys;
+                    let ys = convolve_and_norm(&tensors[0], &tensors[1], &windows, affine, settings);
+                    let ys = ys.unwrap().ys;
+                    // A second pass back has to do without what the first has taken.
+                    ys.sum_all().unwrap().backward().unwrap();
+                    return ys;
                 }
                 let xs = convolve(&tensors[0], &tensors[1], &windows).unwrap();
                 batch_norm(&xs, affine, 1e-5, activation).unwrap().ys

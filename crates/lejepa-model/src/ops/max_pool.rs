@@ -1,10 +1,10 @@
 //! The largest value of every window, per channel; its gradient goes to the first of equals.
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor};
-use pulp::Arch;
 
 use super::contiguous::values;
 use super::filled::filled;
+use super::wide::wide;
 use super::window::Windows;
 
 /// # Shapes
@@ -47,9 +47,10 @@ impl Largest {
                 let largest = self.values.iter_mut().zip(&mut self.places);
                 for ((largest, at), &value) in largest.zip(values) {
                     // Not a number wins, as in PyTorch: it must not be hidden.
-                    let better = value > *largest || value.is_nan();
-                    *largest = if better { value } else { *largest };
-                    *at = if better { place as u32 } else { *at };
+                    let better = (value > *largest) | value.is_nan();
+                    let (before, at_before) = (*largest, *at);
+                    *largest = if better { value } else { before };
+                    *at = if better { place as u32 } else { at_before };
                 }
             }
         }
@@ -68,12 +69,15 @@ impl CustomOp1 for MaxPool {
         let pooled = filled(self.0.images * outputs, outputs, |image, pooled| {
             let map = &maps[image * inputs..][..inputs];
             let mut largest = Largest::new(channels);
-            Arch::new().dispatch(|| {
-                for (place, pooled) in pooled.chunks_exact_mut(channels).enumerate() {
-                    largest.find(&self.0, map, place);
-                    pooled.copy_from_slice(&largest.values);
-                }
-            });
+            wide(
+                #[inline(always)]
+                || {
+                    for (place, pooled) in pooled.chunks_exact_mut(channels).enumerate() {
+                        largest.find(&self.0, map, place);
+                        pooled.copy_from_slice(&largest.values);
+                    }
+                },
+            );
         });
         Ok((CpuStorage::F32(pooled), Shape::from((self.0.images * self.0.output_places(), channels))))
     }
@@ -104,14 +108,17 @@ impl CustomOp2 for MaxPoolGradient {
             let (map, gradients) =
                 (&maps[image * inputs..][..inputs], &gradients[image * outputs..][..outputs]);
             let mut largest = Largest::new(channels);
-            Arch::new().dispatch(|| {
-                for (place, gradients) in gradients.chunks_exact(channels).enumerate() {
-                    largest.find(&self.0, map, place);
-                    for (channel, (&at, gradient)) in largest.places.iter().zip(gradients).enumerate() {
-                        result[at as usize * channels + channel] += gradient;
+            wide(
+                #[inline(always)]
+                || {
+                    for (place, gradients) in gradients.chunks_exact(channels).enumerate() {
+                        largest.find(&self.0, map, place);
+                        for (channel, (&at, gradient)) in largest.places.iter().zip(gradients).enumerate() {
+                            result[at as usize * channels + channel] += gradient;
+                        }
                     }
-                }
-            });
+                },
+            );
         });
         Ok((CpuStorage::F32(result), layout.shape().clone()))
     }

@@ -28,13 +28,16 @@ mod standardise;
 mod transpose;
 mod unfold;
 mod vectors;
+mod wide;
 mod window;
 
 pub(crate) use add_relu::add_relu;
 pub(crate) use attention::{Heads, attention};
 pub(crate) use batch_norm::{Activation, batch_norm, convolve_and_norm, normalise};
 pub(crate) use bias::add_bias;
-pub(crate) use branch::{AttentionBranch, Half, Images, MlpBranch, Outputs, halves};
+pub(crate) use branch::{
+    AttentionBranch, Half, Images, MlpBranch, Outputs, SpatialBranch, halves, spatial_branch,
+};
 pub(crate) use contiguous::values;
 pub(crate) use convolve::convolve;
 pub(crate) use depthwise::depthwise;

@@ -13,11 +13,11 @@
 //! ```
 
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor};
-use pulp::Arch;
 use rayon::prelude::*;
 
 use super::contiguous::values;
 use super::filled::filled;
+use super::wide::wide;
 
 const EPSILON: f64 = 1e-6;
 /// Below every response that matters; keeps the root's slope finite where a channel is zero everywhere.
@@ -87,14 +87,17 @@ impl CustomOp3 for ResponseNorm {
         let image = (maps.len() / self.images.max(1)).max(1);
         let ys = filled(maps.len(), image, |index, ys| {
             let map = &maps[index * image..][..image];
-            Arch::new().dispatch(|| {
-                let factor = Responses::new(map, weight.len()).factors(weight);
-                for (ys, xs) in ys.chunks_exact_mut(bias.len()).zip(map.chunks_exact(bias.len())) {
-                    for (((y, x), factor), bias) in ys.iter_mut().zip(xs).zip(&factor).zip(bias) {
-                        *y = x * factor + bias;
+            wide(
+                #[inline(always)]
+                || {
+                    let factor = Responses::new(map, weight.len()).factors(weight);
+                    for (ys, xs) in ys.chunks_exact_mut(bias.len()).zip(map.chunks_exact(bias.len())) {
+                        for (((y, x), factor), bias) in ys.iter_mut().zip(xs).zip(&factor).zip(bias) {
+                            *y = x * factor + bias;
+                        }
                     }
-                }
-            });
+                },
+            );
         });
         Ok((CpuStorage::F32(ys), layout.shape().clone()))
     }
@@ -147,7 +150,10 @@ impl CustomOp3 for Gradients {
         let results = of_rows.par_chunks_mut(image).zip(of_affine.par_chunks_mut(2 * channels));
         results.zip(maps.par_chunks(image).zip(gradients.par_chunks(image))).for_each(
             |((of_rows, of_affine), (map, gradients))| {
-                Arch::new().dispatch(|| gradients_of_image([map, gradients, weight], of_rows, of_affine));
+                wide(
+                    #[inline(always)]
+                    || gradients_of_image([map, gradients, weight], of_rows, of_affine),
+                );
             },
         );
         let length = all.len();
@@ -209,12 +215,15 @@ fn gradients_of_image([map, gradients, weight]: [&[f32]; 3], of_rows: &mut [f32]
 
 /// Of one image, in place.
 pub(super) fn respond(map: &mut [f32], weight: &[f32], bias: &[f32]) {
-    Arch::new().dispatch(|| {
-        let factor = Responses::new(map, weight.len()).factors(weight);
-        for xs in map.chunks_exact_mut(weight.len()) {
-            xs.iter_mut().zip(&factor).zip(bias).for_each(|((x, factor), bias)| *x = *x * factor + bias);
-        }
-    });
+    wide(
+        #[inline(always)]
+        || {
+            let factor = Responses::new(map, weight.len()).factors(weight);
+            for xs in map.chunks_exact_mut(weight.len()) {
+                xs.iter_mut().zip(&factor).zip(bias).for_each(|((x, factor), bias)| *x = *x * factor + bias);
+            }
+        },
+    );
 }
 
 /// The same, with the gradient of what comes out, which becomes that of what came in; those of weight and bias are added.
@@ -222,19 +231,25 @@ pub(super) fn respond_gradient(
     [weight, bias]: [&[f32]; 2],
     map: &mut [f32],
     gradients: &mut [f32],
-    of_affine: [&mut [f32]; 2],
+    [of_weight, of_bias]: [&mut [f32]; 2],
 ) {
-    Arch::new().dispatch(|| {
-        let Slope { factor, pull } = Slope::new([map, gradients, weight], of_affine);
-        let rows = map.chunks_exact_mut(weight.len()).zip(gradients.chunks_exact_mut(weight.len()));
-        for (xs, gradients) in rows {
-            let columns = factor.iter().zip(&pull).zip(bias);
-            for ((x, gradient), ((factor, pull), bias)) in xs.iter_mut().zip(gradients).zip(columns) {
-                *gradient = *gradient * factor + *x * pull;
-                *x = *x * factor + bias;
+    wide(
+        #[inline(always)]
+        || {
+            let Slope { factor, pull } =
+                Slope::new([map, gradients, weight], [&mut *of_weight, &mut *of_bias]);
+            let rows = map.chunks_exact_mut(weight.len()).zip(gradients.chunks_exact_mut(weight.len()));
+            for (xs, gradients) in rows {
+                let columns = factor.iter().zip(&pull).zip(bias);
+                for ((x, gradient), ((factor, pull), bias)) in
+                    xs.iter_mut().zip(gradients.iter_mut()).zip(columns)
+                {
+                    *gradient = *gradient * factor + *x * pull;
+                    *x = *x * factor + bias;
+                }
             }
-        }
-    });
+        },
+    );
 }
 
 #[cfg(test)]

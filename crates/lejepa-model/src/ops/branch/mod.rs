@@ -16,12 +16,14 @@ mod mlp;
 mod normed_linear;
 mod rows;
 mod scaled_linear;
+mod spatial;
 
 pub(crate) use self::attention::{AttentionBranch, Outputs};
 pub(crate) use self::chain::{Half, halves};
 pub(crate) use self::mlp::MlpBranch;
 use self::normed_linear::NormedLinear;
 use self::scaled_linear::ScaledLinear;
+pub(crate) use self::spatial::{SpatialBranch, spatial_branch};
 
 /// Rows at about which a task's values fill the cache.
 const ROWS_AT_A_TIME: usize = 128;

@@ -169,6 +169,8 @@ impl<V: Copy> Block<'_, V> {
 }
 
 /// Adds the products of rows with a part of a panel; sums that are given and returned stay in registers.
+// Indices, for iterators over both would leave the sums in memory.
+#[allow(clippy::needless_range_loop)]
 #[inline(always)]
 fn add_products<S: Simd, const N: usize, const P: usize>(
     simd: S,
