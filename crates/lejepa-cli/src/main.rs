@@ -1,5 +1,6 @@
 //! The `lejepa` command line: parses, dispatches, prints.
 
+mod allocator;
 mod command_line;
 mod commands;
 mod encoder_arguments;
@@ -19,11 +20,6 @@ mod untrained;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-/// Training makes and drops large tensors all the time; this allocator keeps their memory, where the
-/// system's gives it back and takes it again page by page.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Self-supervised vision encoders: train on your own images, export to ONNX, evaluate.
 #[derive(Debug, Parser)]
@@ -55,7 +51,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let result = match &Cli::parse().command {
+    let command = Cli::parse().command;
+    if matches!(command, Command::Train(_) | Command::Sweep(_)) {
+        allocator::keep_memory();
+    }
+    let result = match &command {
         Command::Train(arguments) => commands::train::run(arguments),
         Command::Import(arguments) => commands::import::run(arguments),
         Command::Sweep(arguments) => commands::sweep::run(arguments),

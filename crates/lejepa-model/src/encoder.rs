@@ -2,6 +2,7 @@
 
 use candle_core::Tensor;
 
+use crate::stopwatch::part;
 use crate::{ConvNext, EncoderConfig, EncoderShape, Pass, ResNet, Result, Scope, VisionTransformer};
 
 /// An encoder of any family: pixels to one feature vector per image.
@@ -48,10 +49,10 @@ impl Encoder {
     /// - `pixels`: `(batch, channels, height, width)`
     /// - result: `(batch, dim)`
     pub fn forward(&self, pixels: &Tensor, pass: &Pass) -> Result<Tensor> {
-        match self {
+        part("rest of the encoder", pixels, |pixels| match self {
             Self::Vit(vit) => vit.forward(pixels, pass),
             Self::ResNet(resnet) => resnet.forward(pixels, pass),
             Self::ConvNext(convnext) => convnext.forward(pixels, pass),
-        }
+        })
     }
 }

@@ -30,6 +30,7 @@ mod pass;
 mod projector;
 mod resnet;
 mod shape;
+pub mod stopwatch;
 mod vit;
 
 pub use config::EncoderConfig;

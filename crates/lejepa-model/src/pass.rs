@@ -90,7 +90,7 @@ impl Pass {
 
     /// Shows the pass what a part of a model has made, for [`checked`](Self::checked).
     pub fn see(&self, part: impl std::fmt::Display, tensor: &Tensor) -> Result<()> {
-        if self.training.as_ref().is_some_and(|training| training.checked) {
+        if self.is_checked() {
             // A sum of magnitudes is finite only if all of them are.
             let sum: f64 = tensor.abs()?.sum_all()?.to_dtype(DType::F64)?.to_scalar()?;
             if !sum.is_finite() {
@@ -98,6 +98,11 @@ impl Pass {
             }
         }
         Ok(())
+    }
+
+    /// Whether somebody looks at the tensors between layers.
+    pub(crate) fn is_checked(&self) -> bool {
+        self.training.as_ref().is_some_and(|training| training.checked)
     }
 
     /// The share of patches that is hidden.

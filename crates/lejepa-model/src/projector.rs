@@ -10,6 +10,7 @@ use candle_core::Tensor;
 use serde::{Deserialize, Serialize};
 
 use crate::layers::{BatchNorm, Linear};
+use crate::stopwatch::part;
 use crate::{Error, Pass, Result, Scope};
 
 /// The `[projector]` table of a recipe.
@@ -69,11 +70,13 @@ impl Projector {
     /// - `features`: `(samples, inputs)`
     /// - result: `(samples, dim)`
     pub fn forward(&self, features: &Tensor, pass: &Pass) -> Result<Tensor> {
-        let mut xs = features.clone();
-        for (index, (linear, norm)) in self.hidden.iter().enumerate() {
-            xs = norm.forward(&linear.forward(&xs)?, pass)?.relu()?;
-            pass.see(format_args!("layers.{index}"), &xs)?;
-        }
-        self.output.forward(&xs)
+        part("projector", features, |features| {
+            let mut xs = features.clone();
+            for (index, (linear, norm)) in self.hidden.iter().enumerate() {
+                xs = norm.forward_relu(&linear.forward(&xs)?, pass)?;
+                pass.see(format_args!("layers.{index}"), &xs)?;
+            }
+            self.output.forward(&xs)
+        })
     }
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use candle_core::backprop::GradStore;
 use candle_core::{DType, Tensor, Var};
+use rayon::prelude::*;
 
-use crate::Result;
+use crate::{Result, slices};
 
 /// Gradients by the parameter's name.
 #[derive(Debug, Default)]
@@ -41,7 +42,11 @@ impl Gradients {
     pub fn norm(&self) -> Result<f64> {
         let mut squares = 0.;
         for gradient in self.by_name.values() {
-            squares += gradient.sqr()?.sum_all()?.to_dtype(DType::F64)?.to_scalar::<f64>()?;
+            squares += if slices::can_lend([gradient]) {
+                slices::read(gradient, sum_of_squares)?
+            } else {
+                gradient.sqr()?.sum_all()?.to_dtype(DType::F64)?.to_scalar::<f64>()?
+            };
         }
         Ok(squares.sqrt())
     }
@@ -65,6 +70,24 @@ impl Gradients {
         }
         Ok(None)
     }
+}
+
+/// On all cores, in parts that do not depend on their number.
+fn sum_of_squares(values: &[f32]) -> f64 {
+    const LANES: usize = 16;
+    let of_chunk = |values: &[f32]| {
+        let (rows, rest) = values.as_chunks::<LANES>();
+        let mut sums = [0f32; LANES];
+        for row in rows {
+            sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value * value);
+        }
+        sums.iter()
+            .chain(&rest.iter().map(|value| value * value).collect::<Vec<_>>())
+            .map(|&sum| f64::from(sum))
+            .sum()
+    };
+    let partial_sums: Vec<f64> = values.par_chunks(slices::CHUNK).map(of_chunk).collect();
+    partial_sums.iter().sum()
 }
 
 #[cfg(test)]

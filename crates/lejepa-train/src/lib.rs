@@ -49,6 +49,7 @@ mod preset;
 mod pretrain;
 mod rehearsal;
 mod schedule;
+mod slices;
 mod state;
 mod tensorboard;
 mod watch;

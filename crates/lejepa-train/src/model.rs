@@ -1,6 +1,7 @@
 //! What is trained: an encoder, the projector between it and the loss, and a predictor if asked for.
 
 use candle_core::{DType, Device, Tensor, Var};
+use lejepa_model::stopwatch::timed;
 use lejepa_model::{Encoder, Parameters, Pass, Projector, ProjectorConfig};
 
 use crate::{Precision, Result, TrainConfig};
@@ -82,7 +83,7 @@ impl Model {
     /// - `pixels`: values of `(images, channels, height, width)`
     /// - result: `(images, dim)`
     pub fn features(&self, pixels: &[f32], shape: [usize; 4], pass: &Pass) -> Result<Tensor> {
-        let pixels = Tensor::from_slice(pixels, &shape, &self.device)?;
+        let pixels = timed("data", || Tensor::from_slice(pixels, &shape, &self.device))?;
         pass.see("the pixels", &pixels)?;
         let pixels = pixels.to_dtype(self.precision.dtype())?;
         Ok(self.encoder.forward(&pixels, pass)?.to_dtype(DType::F32)?)

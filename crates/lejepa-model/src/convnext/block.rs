@@ -1,7 +1,8 @@
 //! The block of ConvNeXt V2: `y = x + fc2(grn(gelu(fc1(norm(conv_dw(x))))))`.
 
 use crate::layers::{DepthwiseConvolution, DropPath, FeatureMap, LayerNorm, Linear, ResponseNorm};
-use crate::ops::gelu;
+use crate::ops::{SpatialBranch, is_fused, spatial_branch};
+use crate::stopwatch::part;
 use crate::{ConvNextShape, Pass, Result, Scope};
 
 #[derive(Debug, Clone)]
@@ -39,8 +40,38 @@ impl Block {
 
     pub(super) fn forward(&self, map: &FeatureMap, pass: &Pass) -> Result<FeatureMap> {
         let images = map.images;
+        let layers = [&self.fc1, &self.fc2].map(Linear::parameters);
+        let (true, [(fc1, Some(fc1_bias)), (fc2, Some(fc2_bias))]) = (is_fused(&map.rows), layers) else {
+            return self.forward_composed(map, pass);
+        };
+        let [kernel, kernel_bias] = self.conv_dw.parameters();
+        let [norm_weight, norm_bias] = self.norm.parameters();
+        let [response_weight, response_bias] = self.grn.parameters();
+        let branch = SpatialBranch {
+            parameters: [
+                kernel,
+                kernel_bias,
+                norm_weight,
+                norm_bias,
+                fc1,
+                fc1_bias,
+                response_weight,
+                response_bias,
+                fc2,
+                fc2_bias,
+            ],
+            windows: self.conv_dw.windows(map)?,
+            epsilon: LayerNorm::EPSILON as f32,
+            factors: self.drop_path.factors(images, pass).unwrap_or_else(|| vec![1.; images]),
+        };
+        Ok(map.with_rows(part("blocks", &map.rows, |rows| spatial_branch(rows, branch))?))
+    }
+
+    /// With one operation per layer.
+    fn forward_composed(&self, map: &FeatureMap, pass: &Pass) -> Result<FeatureMap> {
+        let images = map.images;
         let rows = self.norm.forward(&self.conv_dw.forward(map)?.rows)?;
-        let hidden = self.grn.forward(&gelu(&self.fc1.forward(&rows)?)?, images)?;
+        let hidden = self.grn.forward(&self.fc1.forward_gelu(&rows)?, images)?;
         let branch = self.drop_path.forward(&self.fc2.forward(&hidden)?, images, pass)?;
         Ok(map.with_rows((&map.rows + branch)?))
     }

@@ -3,7 +3,7 @@
 use candle_core::Tensor;
 
 use super::Linear;
-use crate::ops::{Heads, attention, composed_attention};
+use crate::ops::{Heads, attention};
 use crate::{Result, Scope};
 
 /// Self-attention with one product for queries, keys and values, as timm has it.
@@ -25,8 +25,7 @@ impl Attention {
     /// # Shapes
     /// - `xs` and result: `(images * tokens, dim)`
     pub fn forward(&self, xs: &Tensor, tokens: usize) -> Result<Tensor> {
-        let mixed = attention(&self.qkv.forward(xs)?, Heads { tokens, heads: self.heads })?;
-        self.proj.forward(&mixed)
+        Ok(self.forward_with_probabilities(xs, tokens)?.0)
     }
 
     /// The same with the attention probabilities, for those who want to see them.
@@ -36,7 +35,16 @@ impl Attention {
     /// - result: `(images * tokens, dim)` and `(images, heads, tokens, tokens)`
     pub fn forward_with_probabilities(&self, xs: &Tensor, tokens: usize) -> Result<(Tensor, Tensor)> {
         let heads = Heads { tokens, heads: self.heads };
-        let (mixed, probabilities) = composed_attention(&self.qkv.forward(xs)?, heads)?;
+        let (mixed, probabilities) = attention(&self.qkv.forward(xs)?, heads)?;
         Ok((self.proj.forward(&mixed)?, probabilities))
+    }
+
+    pub(crate) fn heads(&self) -> usize {
+        self.heads
+    }
+
+    /// The layers before and after the heads.
+    pub(crate) fn layers(&self) -> [&Linear; 2] {
+        [&self.qkv, &self.proj]
     }
 }

@@ -2,7 +2,9 @@
 
 use candle_core::{Tensor, Var};
 
-use crate::ops::{Activation, batch_norm, normalise};
+use super::{Convolution, FeatureMap};
+use crate::ops::{Activation, batch_norm, convolve_and_norm, is_fused, normalise};
+use crate::stopwatch::part;
 use crate::{Error, Initialisation, Pass, Result, Scope, SumAcross};
 
 /// Batch normalisation of `(samples, dim)` features with PyTorch's conventions.
@@ -41,7 +43,7 @@ impl BatchNorm {
     /// # Shapes
     /// - `xs` and result: `(samples, dim)`
     pub fn forward(&self, xs: &Tensor, pass: &Pass) -> Result<Tensor> {
-        self.forward_with(xs, pass, Activation::Identity)
+        part("norms", xs, |xs| self.forward_with(xs, pass, Activation::Identity))
     }
 
     /// With a ReLU behind it, in one operation where there is one.
@@ -49,7 +51,7 @@ impl BatchNorm {
     /// # Shapes
     /// - `xs` and result: `(samples, dim)`
     pub fn forward_relu(&self, xs: &Tensor, pass: &Pass) -> Result<Tensor> {
-        self.forward_with(xs, pass, Activation::Relu)
+        part("norms", xs, |xs| self.forward_with(xs, pass, Activation::Relu))
     }
 
     fn forward_with(&self, xs: &Tensor, pass: &Pass, activation: Activation) -> Result<Tensor> {
@@ -73,6 +75,33 @@ impl BatchNorm {
             activate(normalise(xs, running, affine, Self::EPSILON)?)?
         };
         Ok(ys.to_dtype(given)?)
+    }
+
+    /// Behind a convolution, with which it is one operation where there is one.
+    pub(crate) fn forward_convolved(
+        &self,
+        convolution: &Convolution,
+        map: &FeatureMap,
+        pass: &Pass,
+        activation: Activation,
+    ) -> Result<FeatureMap> {
+        let is_fused = pass.is_training() && pass.sums().is_none() && is_fused(&map.rows);
+        let Some((kernel, windows)) = convolution.ungrouped(map)?.filter(|_| is_fused) else {
+            let map = convolution.forward(map)?;
+            let norm = |rows: &Tensor| self.forward_with(rows, pass, activation);
+            return Ok(map.with_rows(part("norms", &map.rows, norm)?));
+        };
+        let samples = (map.images * windows.output.height * windows.output.width) as f64;
+        at_least_two(samples)?;
+        let rows = part("convolutions", &map.rows, |rows| -> Result<_> {
+            let settings = (Self::EPSILON, activation);
+            let normalised =
+                convolve_and_norm(rows, &kernel, &windows, [&self.weight, &self.bias], settings)?;
+            let (mean, variance) = (normalised.mean, normalised.variance);
+            self.follow(&Statistics { mean, variance, samples }, pass)?;
+            Ok(normalised.ys)
+        })?;
+        Ok(FeatureMap { rows, images: map.images, size: windows.output })
     }
 
     /// Moves the running statistics; the variance among them is the unbiased one.

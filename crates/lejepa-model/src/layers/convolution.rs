@@ -1,11 +1,12 @@
 //! `y[place] = sum over taps of W[tap] x[stride * place + tap - padding] (+ b)`, zero beyond the edge.
 //!
-//! The windows become rows, so that the sum is one matrix product (one per group).
+//! With groups the windows become rows, so that the sum is one matrix product per group.
 
 use candle_core::Tensor;
 
 use super::FeatureMap;
 use crate::ops::{Window, Windows, add_bias, convolve, transpose, unfold};
+use crate::stopwatch::part;
 use crate::{Initialisation, Result, Scope};
 
 /// The sizes of a convolution with a square kernel.
@@ -53,30 +54,41 @@ impl Convolution {
     /// - `map.rows`: `(images * places, inputs)`
     /// - result's rows: `(images * output places, outputs)`
     pub fn forward(&self, map: &FeatureMap) -> Result<FeatureMap> {
-        let ConvolutionShape { inputs, outputs, kernel, stride, padding, groups } = self.shape;
+        let ConvolutionShape { kernel, stride, padding, .. } = self.shape;
         let windows = Windows::new(Window { kernel, stride, padding }, map.images, map.size)?;
-        let weight = self.weight.to_dtype(map.rows.dtype())?;
-        let rows = if kernel == 1 && stride == 1 && padding == 0 && groups == 1 {
-            map.rows.matmul(&weight.reshape((outputs, inputs))?.t()?)?
+        let rows = part("convolutions", &map.rows, |rows| self.forward_rows(rows, &windows))?;
+        Ok(FeatureMap { rows, images: map.images, size: windows.output })
+    }
+
+    /// The kernel `(outputs, inputs, taps)` and its windows, if that is all there is: no groups, no bias.
+    pub(super) fn ungrouped(&self, map: &FeatureMap) -> Result<Option<(Tensor, Windows)>> {
+        let ConvolutionShape { inputs, outputs, kernel, stride, padding, groups } = self.shape;
+        if groups != 1 || self.bias.is_some() {
+            return Ok(None);
+        }
+        let windows = Windows::new(Window { kernel, stride, padding }, map.images, map.size)?;
+        Ok(Some((self.weight.reshape((outputs, inputs, kernel * kernel))?, windows)))
+    }
+
+    fn forward_rows(&self, rows: &Tensor, windows: &Windows) -> Result<Tensor> {
+        let ConvolutionShape { inputs, outputs, kernel, groups, .. } = self.shape;
+        let weight = self.weight.to_dtype(rows.dtype())?;
+        let taps = kernel * kernel;
+        let weight = weight.reshape((outputs, inputs / groups, taps))?;
+        let rows = if groups == 1 {
+            convolve(rows, &weight, windows)?
         } else {
             // Unfolded rows have the channels of a tap together, the weight has the taps of a channel.
-            let taps = kernel * kernel;
-            let weight = transpose(&weight.reshape((outputs, inputs / groups, taps))?)?;
-            if groups == 1 {
-                convolve(&map.rows, &weight.reshape((outputs, taps * inputs))?, &windows)?
-            } else {
-                let weight = weight.reshape((groups, outputs / groups, taps * inputs / groups))?;
-                let unfolded = unfold(&map.rows, &windows, groups)?; // (groups, places, taps * inputs / groups)
-                let by_group = unfolded.matmul(&weight.t()?)?; // (groups, places, outputs / groups)
-                let places = by_group.dim(1)?;
-                by_group.transpose(0, 1)?.reshape((places, outputs))?
-            }
+            let weight = transpose(&weight)?.reshape((groups, outputs / groups, taps * inputs / groups))?;
+            let unfolded = unfold(rows, windows, groups)?; // (groups, places, taps * inputs / groups)
+            let by_group = unfolded.matmul(&weight.t()?)?; // (groups, places, outputs / groups)
+            let places = by_group.dim(1)?;
+            by_group.transpose(0, 1)?.reshape((places, outputs))?
         };
-        let rows = match &self.bias {
+        Ok(match &self.bias {
             Some(bias) => add_bias(&rows, &bias.to_dtype(rows.dtype())?)?,
             None => rows,
-        };
-        Ok(FeatureMap { rows, images: map.images, size: windows.output })
+        })
     }
 }
 

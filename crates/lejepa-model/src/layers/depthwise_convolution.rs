@@ -4,6 +4,7 @@ use candle_core::Tensor;
 
 use super::FeatureMap;
 use crate::ops::{Window, Windows, add_bias, depthwise, transpose};
+use crate::stopwatch::part;
 use crate::{Initialisation, Result, Scope};
 
 /// A depthwise convolution with weight `(channels, 1, kernel, kernel)`.
@@ -23,15 +24,26 @@ impl DepthwiseConvolution {
         Ok(Self { kernel, weight, bias })
     }
 
+    /// Weight and bias.
+    pub(crate) fn parameters(&self) -> [&Tensor; 2] {
+        [&self.weight, &self.bias]
+    }
+
+    pub(crate) fn windows(&self, map: &FeatureMap) -> Result<Windows> {
+        let window = Window { kernel: self.kernel, stride: 1, padding: self.kernel / 2 };
+        Ok(Windows::new(window, map.images, map.size)?)
+    }
+
     /// # Shapes
     /// - rows of `map` and result: `(images * places, channels)`
     pub fn forward(&self, map: &FeatureMap) -> Result<FeatureMap> {
-        let window = Window { kernel: self.kernel, stride: 1, padding: self.kernel / 2 };
-        let windows = Windows::new(window, map.images, map.size)?;
+        let windows = self.windows(map)?;
         let (dtype, channels) = (map.rows.dtype(), self.bias.dim(0)?);
         let weight = self.weight.to_dtype(dtype)?.reshape((1, channels, self.kernel * self.kernel))?;
         let weight = transpose(&weight)?.squeeze(0)?; // (taps, channels)
-        let rows = depthwise(&map.rows, &weight, &windows)?;
-        Ok(map.with_rows(add_bias(&rows, &self.bias.to_dtype(dtype)?)?))
+        let bias = self.bias.to_dtype(dtype)?;
+        let rows =
+            part("depthwise", &map.rows, |rows| add_bias(&depthwise(rows, &weight, &windows)?, &bias))?;
+        Ok(map.with_rows(rows))
     }
 }

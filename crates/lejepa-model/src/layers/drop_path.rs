@@ -34,17 +34,22 @@ impl DropPath {
     /// # Shapes
     /// - `rows` and result: `(images * places, dim)`
     pub fn forward(&self, rows: &Tensor, images: usize, pass: &Pass) -> Result<Tensor> {
+        match self.factors(images, pass) {
+            Some(factors) => Ok(scale_images(rows, factors)?),
+            None => Ok(rows.clone()),
+        }
+    }
+
+    /// What every image is multiplied by; nothing where that is one for all.
+    pub(crate) fn factors(&self, images: usize, pass: &Pass) -> Option<Vec<f32>> {
         if self.probability <= 0. {
-            return Ok(rows.clone());
+            return None;
         }
         let factor = |image| {
             let dropped = pass.generator(self.place, image)?.random::<f64>() < self.probability;
             Some(if dropped { 0. } else { (1. / (1. - self.probability)) as f32 })
         };
-        match (0..images).map(factor).collect::<Option<Vec<f32>>>() {
-            Some(factors) => Ok(scale_images(rows, factors)?),
-            None => Ok(rows.clone()),
-        }
+        (0..images).map(factor).collect()
     }
 }
 

@@ -3,6 +3,7 @@
 use candle_core::Tensor;
 
 use crate::ops::layer_norm;
+use crate::stopwatch::part;
 use crate::{Initialisation, Result, Scope};
 
 /// Layer normalisation with timm's epsilon for vision transformers.
@@ -27,6 +28,11 @@ impl LayerNorm {
     /// - `xs` and result: `(.., dim)`
     pub fn forward(&self, xs: &Tensor) -> Result<Tensor> {
         let (weight, bias) = (self.weight.to_dtype(xs.dtype())?, self.bias.to_dtype(xs.dtype())?);
-        Ok(layer_norm(xs, &weight, &bias, Self::EPSILON as f32)?)
+        Ok(part("norms", xs, |xs| layer_norm(xs, &weight, &bias, Self::EPSILON as f32))?)
+    }
+
+    /// Weight and bias.
+    pub(crate) fn parameters(&self) -> [&Tensor; 2] {
+        [&self.weight, &self.bias]
     }
 }

@@ -21,4 +21,8 @@ impl LayerScale {
     pub fn forward(&self, xs: &Tensor) -> Result<Tensor> {
         Ok(xs.broadcast_mul(&self.gamma.to_dtype(xs.dtype())?)?)
     }
+
+    pub(crate) fn gamma(&self) -> &Tensor {
+        &self.gamma
+    }
 }

@@ -2,7 +2,7 @@
 
 use candle_core::Tensor;
 
-use crate::ops::add_bias;
+use crate::ops::{LinearActivation, linear};
 use crate::{Initialisation, Result, Scope};
 
 /// A linear layer with weight `(outputs, inputs)`, or `(outputs, inputs, 1, 1)` as a 1x1 convolution has it.
@@ -46,11 +46,22 @@ impl Linear {
     /// - `xs`: `(rows, inputs)`
     /// - result: `(rows, outputs)`
     pub fn forward(&self, xs: &Tensor) -> Result<Tensor> {
-        let weight = self.weight.flatten_from(1)?; // (outputs, inputs)
-        let ys = xs.matmul(&weight.to_dtype(xs.dtype())?.t()?)?;
-        match &self.bias {
-            Some(bias) => Ok(add_bias(&ys, &bias.to_dtype(xs.dtype())?)?),
-            None => Ok(ys),
-        }
+        self.forward_and(xs, LinearActivation::None)
+    }
+
+    /// The same with the exact GELU behind it.
+    pub fn forward_gelu(&self, xs: &Tensor) -> Result<Tensor> {
+        self.forward_and(xs, LinearActivation::Gelu)
+    }
+
+    fn forward_and(&self, xs: &Tensor, activation: LinearActivation) -> Result<Tensor> {
+        let weight = self.weight.flatten_from(1)?.to_dtype(xs.dtype())?; // (outputs, inputs)
+        let bias = self.bias.as_ref().map(|bias| bias.to_dtype(xs.dtype())).transpose()?;
+        Ok(linear(xs, &weight, bias.as_ref(), activation)?)
+    }
+
+    /// Weight, and bias if there is one.
+    pub(crate) fn parameters(&self) -> (&Tensor, Option<&Tensor>) {
+        (&self.weight, self.bias.as_ref())
     }
 }

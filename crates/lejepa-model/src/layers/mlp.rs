@@ -3,7 +3,6 @@
 use candle_core::Tensor;
 
 use super::Linear;
-use crate::ops::gelu;
 use crate::{Result, Scope};
 
 /// The two-layer perceptron of a transformer block.
@@ -24,6 +23,10 @@ impl Mlp {
     /// # Shapes
     /// - `xs` and result: `(rows, dim)`
     pub fn forward(&self, xs: &Tensor) -> Result<Tensor> {
-        self.fc2.forward(&gelu(&self.fc1.forward(xs)?)?)
+        self.fc2.forward(&self.fc1.forward_gelu(xs)?)
+    }
+
+    pub(crate) fn layers(&self) -> [&Linear; 2] {
+        [&self.fc1, &self.fc2]
     }
 }

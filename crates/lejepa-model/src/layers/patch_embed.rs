@@ -5,6 +5,8 @@
 
 use candle_core::Tensor;
 
+use crate::ops::{LinearActivation, linear, patches};
+use crate::stopwatch::part;
 use crate::{Error, ImageSize, Initialisation, Result, Scope};
 
 /// Patches to tokens, with timm's convolution weight `(dim, channels, patch, patch)`.
@@ -29,9 +31,9 @@ impl PatchEmbed {
     ///
     /// # Shapes
     /// - `pixels`: `(batch, channels, height, width)`
-    /// - result: `(batch, rows * columns, dim)`
+    /// - result: `(batch * rows * columns, dim)`
     pub fn forward(&self, pixels: &Tensor) -> Result<(Tensor, ImageSize)> {
-        let (batch, channels, height, width) = pixels.dims4()?;
+        let (_batch, _channels, height, width) = pixels.dims4()?;
         let patch = self.patch_size;
         if height % patch != 0 || width % patch != 0 || height == 0 || width == 0 {
             return Err(Error::Setting {
@@ -41,13 +43,12 @@ impl PatchEmbed {
             });
         }
         let grid = ImageSize { height: height / patch, width: width / patch };
-        let patches = pixels
-            .reshape(&[batch, channels, grid.height, patch, grid.width, patch][..])?
-            .permute(vec![0, 2, 4, 1, 3, 5])? // (batch, rows, columns, channels, patch, patch)
-            .reshape((batch * grid.height * grid.width, channels * patch * patch))?;
         let weight = self.weight.to_dtype(pixels.dtype())?.flatten_from(1)?; // (dim, channels * patch * patch)
-        let dim = weight.dim(0)?;
-        let tokens = patches.matmul(&weight.t()?)?.broadcast_add(&self.bias.to_dtype(pixels.dtype())?)?;
-        Ok((tokens.reshape((batch, grid.height * grid.width, dim))?, grid))
+        let bias = self.bias.to_dtype(pixels.dtype())?;
+        let tokens = part("patch embedding", pixels, |pixels| {
+            let patches = patches(pixels, patch)?; // (batch * rows * columns, channels * patch * patch)
+            linear(&patches, &weight, Some(&bias), LinearActivation::None)
+        })?;
+        Ok((tokens, grid))
     }
 }

@@ -8,6 +8,7 @@
 use candle_core::{DType, Tensor};
 
 use crate::ops::response_norm;
+use crate::stopwatch::part;
 use crate::{Initialisation, Result, Scope};
 
 /// Global response normalisation, timm's `GlobalResponseNorm`.
@@ -25,12 +26,19 @@ impl ResponseNorm {
         Ok(Self { weight, bias })
     }
 
+    /// Weight and bias.
+    pub(crate) fn parameters(&self) -> [&Tensor; 2] {
+        [&self.weight, &self.bias]
+    }
+
     /// # Shapes
     /// - `rows` and result: `(images * places, channels)`
     pub fn forward(&self, rows: &Tensor, images: usize) -> Result<Tensor> {
         // A sum of squares leaves the range of the half types, so it is taken in the parameters' type.
         let dtype: DType = self.weight.dtype();
-        let ys = response_norm(&rows.to_dtype(dtype)?, &self.weight, &self.bias, images)?;
+        let ys = part("norms", &rows.to_dtype(dtype)?, |rows| {
+            response_norm(rows, &self.weight, &self.bias, images)
+        })?;
         Ok(ys.to_dtype(rows.dtype())?)
     }
 }

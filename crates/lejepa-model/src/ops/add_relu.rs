@@ -1,9 +1,9 @@
 //! `y = max(0, a + b)`; the gradient passes where `y > 0`.
 
 use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor};
-use rayon::prelude::*;
 
 use super::contiguous::values;
+use super::filled::filled;
 
 /// # Shapes
 /// - `left`, `right` and result: the same
@@ -28,9 +28,8 @@ fn combine(
 ) -> Result<(CpuStorage, Shape)> {
     let left = values(left_storage, left_layout)?;
     let right = values(right_storage, right_layout)?;
-    let mut result = vec![0.; left.len()];
-    let inputs = left.par_chunks(CHUNK).zip(right.par_chunks(CHUNK));
-    result.par_chunks_mut(CHUNK).zip(inputs).for_each(|(result, (left, right))| {
+    let result = filled(left.len(), CHUNK, |index, result| {
+        let (left, right) = (&left[index * CHUNK..], &right[index * CHUNK..]);
         for ((result, left), right) in result.iter_mut().zip(left).zip(right) {
             *result = combine(*left, *right);
         }

@@ -4,6 +4,7 @@ use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tenso
 use rayon::prelude::*;
 
 use super::contiguous::values;
+use super::filled::filled;
 
 /// # Shapes
 /// - `xs` and result: `(rows, dim)`; `bias`: `(dim)`
@@ -28,10 +29,11 @@ impl CustomOp2 for AddBias {
     ) -> Result<(CpuStorage, Shape)> {
         let xs = values(storage, layout)?;
         let bias = values(bias_storage, bias_layout)?;
-        let mut ys = xs.to_vec();
-        ys.par_chunks_mut(bias.len() * super::ROWS_PER_TASK).for_each(|ys| {
-            for ys in ys.chunks_exact_mut(bias.len()) {
-                ys.iter_mut().zip(bias).for_each(|(y, bias)| *y += bias);
+        let dim = bias.len();
+        let chunk = dim * super::ROWS_PER_TASK;
+        let ys = filled(xs.len(), chunk, |index, ys| {
+            for (ys, xs) in ys.chunks_exact_mut(dim).zip(xs[index * chunk..].chunks_exact(dim)) {
+                ys.iter_mut().zip(xs).zip(bias).for_each(|((y, x), bias)| *y = x + bias);
             }
         });
         Ok((CpuStorage::F32(ys), layout.shape().clone()))

@@ -2,7 +2,7 @@
 
 use candle_core::{CpuStorage, Error, Layout, Result};
 
-pub(super) fn values<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
+pub(crate) fn values<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
     let (start, end) =
         layout.contiguous_offsets().ok_or(Error::RequiresContiguous { op: "fused operation" })?;
     Ok(&storage.as_slice::<f32>()?[start..end])

@@ -8,9 +8,11 @@
 //! `gradient[place, c] * x[place + tap - padding, c]` over places.
 
 use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor};
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::contiguous::values;
+use super::filled::filled;
 use super::window::Windows;
 
 /// # Shapes
@@ -61,10 +63,10 @@ impl CustomOp2 for Depthwise {
         let maps = values(storage, layout)?;
         let weight = values(weight_storage, weight_layout)?;
         let (_rows, channels) = layout.shape().dims2()?;
-        let mut ys = vec![0.; maps.len()];
-        let image = self.0.input_places() * channels;
-        ys.par_chunks_mut(image).zip(maps.par_chunks(image)).for_each(|(ys, map)| {
-            pulp::Arch::new().dispatch(Convolve { windows: &self.0, channels, map, weight, ys });
+        let length = self.0.input_places() * channels;
+        let ys = filled(maps.len(), length, |image, ys| {
+            let map = &maps[image * length..][..length];
+            convolve_image(&self.0, channels, map, weight, ys);
         });
         Ok((CpuStorage::F32(ys), layout.shape().clone()))
     }
@@ -107,8 +109,7 @@ impl CustomOp2 for WeightGradient {
             .zip(gradients.par_chunks(image))
             .map(|(map, gradient)| {
                 let mut sums = vec![0.; length];
-                let task = Correlate { windows: &self.0, channels, map, gradient, sums: &mut sums };
-                pulp::Arch::new().dispatch(task);
+                correlate_image(&self.0, channels, map, gradient, &mut sums);
                 sums
             })
             .collect();
@@ -116,122 +117,185 @@ impl CustomOp2 for WeightGradient {
     }
 }
 
-/// Calls a method for all channels, many side by side: their sums then stay in registers.
-macro_rules! for_channel_blocks {
-    ($channels:expr, $task:ident, $method:ident) => {
-        let mut channel = 0;
-        while channel + 16 <= $channels {
-            $task.$method::<16>(channel);
-            channel += 16;
-        }
-        while channel + 4 <= $channels {
-            $task.$method::<4>(channel);
-            channel += 4;
-        }
-        while channel < $channels {
-            $task.$method::<1>(channel);
-            channel += 1;
-        }
-    };
+/// One image forward, or backward with a kernel that is turned.
+///
+/// # Shapes
+/// - `map` and `ys`: `(places, channels)`; `weight`: `(taps, channels)`
+pub(super) fn convolve_image(
+    windows: &Windows,
+    channels: usize,
+    map: &[f32],
+    weight: &[f32],
+    ys: &mut [f32],
+) {
+    Arch::new().dispatch(Convolve { image: Image { windows, channels }, map, weight, ys });
 }
 
-#[inline(always)]
-fn add_products<const N: usize>(sums: &mut [f32; N], left: &[f32], right: &[f32]) {
-    let (Some(left), Some(right)) = (left.first_chunk::<N>(), right.first_chunk::<N>()) else { return };
-    for lane in 0..N {
-        sums[lane] += left[lane] * right[lane];
+/// Adds the weight's gradient from one image.
+///
+/// # Shapes
+/// - `map` and `gradient`: `(places, channels)`; `sums`: `(taps, channels)`
+pub(super) fn correlate_image(
+    windows: &Windows,
+    channels: usize,
+    map: &[f32],
+    gradient: &[f32],
+    sums: &mut [f32],
+) {
+    Arch::new().dispatch(Correlate { image: Image { windows, channels }, map, gradient, sums });
+}
+
+/// One image: its channels are worked on a vector of the processor at a time.
+struct Image<'a> {
+    windows: &'a Windows,
+    channels: usize,
+}
+
+/// Output places of a line whose sums are made side by side.
+const SIDE_BY_SIDE: usize = 4;
+/// Taps of a row whose sums are made side by side: all of ConvNeXt's.
+const TAPS: usize = 7;
+
+impl Image<'_> {
+    /// Places of a line with its borders, which the last sums of a line may read beyond.
+    fn padded_width(&self) -> usize {
+        self.windows.input.width.next_multiple_of(SIDE_BY_SIDE) + self.windows.window.kernel
+    }
+
+    /// Channels from `first` on, as many as a vector has, of every place: `(height, padded width)`.
+    #[inline(always)]
+    fn lines<S: Simd>(&self, simd: S, map: &[f32], first: usize, lines: &mut [S::f32s]) {
+        let padding = self.windows.window.padding;
+        let meant = S::F32_LANES.min(self.channels - first);
+        let maps = map.chunks_exact(self.windows.input.width * self.channels);
+        for (line, map) in lines.chunks_exact_mut(self.padded_width()).zip(maps) {
+            for (to, place) in line[padding..].iter_mut().zip(map.chunks_exact(self.channels)) {
+                *to = simd.partial_load_f32s(&place[first..first + meant]);
+            }
+        }
+    }
+
+    /// Room for [`lines`](Self::lines), with borders of zeros.
+    #[inline(always)]
+    fn room<S: Simd>(&self, simd: S) -> Vec<S::f32s> {
+        vec![simd.splat_f32s(0.); self.windows.input.height * self.padded_width()]
     }
 }
 
 /// One image forward.
 struct Convolve<'a> {
-    windows: &'a Windows,
-    channels: usize,
+    image: Image<'a>,
     map: &'a [f32],
     weight: &'a [f32],
     ys: &'a mut [f32],
 }
 
-impl Convolve<'_> {
+impl WithSimd for Convolve<'_> {
+    type Output = ();
+
     #[inline(always)]
-    fn block<const N: usize>(&mut self, channel: usize) {
-        let Windows { window, input, .. } = self.windows;
-        let channels = self.channels;
-        for y in 0..input.height {
-            let (rows, top) = self.windows.clip(y, input.height);
-            for x in 0..input.width {
-                let (columns, left) = self.windows.clip(x, input.width);
-                let mut sums = [0f32; N];
-                for (tap_y, from_y) in rows.clone().zip(top..) {
-                    let values = &self.map[(from_y * input.width + left) * channels + channel..];
-                    let weights =
-                        &self.weight[(tap_y * window.kernel + columns.start) * channels + channel..];
-                    for tap in 0..columns.len() {
-                        add_products(&mut sums, &values[tap * channels..], &weights[tap * channels..]);
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Image { windows: Windows { window, input, .. }, channels } = self.image;
+        let (kernel, padded) = (window.kernel, self.image.padded_width());
+        let mut lines = self.image.room(simd);
+        for first in (0..channels).step_by(S::F32_LANES) {
+            let meant = S::F32_LANES.min(channels - first);
+            self.image.lines(simd, self.map, first, &mut lines);
+            let weights: Vec<S::f32s> = (self.weight.chunks_exact(channels))
+                .map(|weights| simd.partial_load_f32s(&weights[first..first + meant]))
+                .collect();
+            for y in 0..input.height {
+                let (rows, top) = self.image.windows.clip(y, input.height);
+                let weights = &weights[rows.start * kernel..rows.end * kernel];
+                let ys = &mut self.ys[y * input.width * channels..][..input.width * channels];
+                for (ys, x) in ys.chunks_mut(SIDE_BY_SIDE * channels).zip((0..).step_by(SIDE_BY_SIDE)) {
+                    let mut sums = [simd.splat_f32s(0.); SIDE_BY_SIDE];
+                    for (weights, line) in
+                        weights.chunks_exact(kernel).zip(lines[top * padded..].chunks_exact(padded))
+                    {
+                        let windows = line[x..][..kernel + SIDE_BY_SIDE - 1].windows(SIDE_BY_SIDE);
+                        for (weight, values) in weights.iter().zip(windows) {
+                            for (sum, value) in sums.iter_mut().zip(values) {
+                                *sum = simd.mul_add_e_f32s(*weight, *value, *sum);
+                            }
+                        }
+                    }
+                    for (ys, sum) in ys.chunks_exact_mut(channels).zip(sums) {
+                        simd.partial_store_f32s(&mut ys[first..first + meant], sum);
                     }
                 }
-                let place = (y * input.width + x) * channels + channel;
-                self.ys[place..place + N].copy_from_slice(&sums);
             }
         }
     }
 }
 
-impl pulp::NullaryFnOnce for Convolve<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(mut self) {
-        for_channel_blocks!(self.channels, self, block);
-    }
-}
-
 /// The weight's gradient from one image.
 struct Correlate<'a> {
-    windows: &'a Windows,
-    channels: usize,
+    image: Image<'a>,
     map: &'a [f32],
     gradient: &'a [f32],
     /// Per tap, then channel.
     sums: &'a mut [f32],
 }
 
-impl Correlate<'_> {
+impl WithSimd for Correlate<'_> {
+    type Output = ();
+
     #[inline(always)]
-    fn block<const N: usize>(&mut self, channel: usize) {
-        let Windows { window, input, .. } = self.windows;
-        let channels = self.channels;
-        // The output places whose window has this tap on the map.
-        let reached = |tap: usize, length: usize| {
-            window.padding.saturating_sub(tap)..(length + window.padding).saturating_sub(tap).min(length)
-        };
-        for tap in 0..self.windows.taps() {
-            let (tap_y, tap_x) = (tap / window.kernel, tap % window.kernel);
-            let columns = reached(tap_x, input.width);
-            let mut sums = [0f32; N];
-            for y in reached(tap_y, input.height) {
-                if columns.is_empty() {
-                    break;
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        let (mut lines, mut gradients) = (self.image.room(simd), self.image.room(simd));
+        for first in (0..self.image.channels).step_by(S::F32_LANES) {
+            self.image.lines(simd, self.map, first, &mut lines);
+            self.image.lines(simd, self.gradient, first, &mut gradients);
+            let kernel = self.image.windows.window.kernel;
+            for tap_y in 0..kernel {
+                let mut tap_x = 0;
+                while tap_x + TAPS <= kernel {
+                    self.sum::<S, TAPS>(simd, [&lines, &gradients], first, [tap_y, tap_x]);
+                    tap_x += TAPS;
                 }
-                let from =
-                    (y + tap_y - window.padding) * input.width + columns.start + tap_x - window.padding;
-                let values = &self.map[from * channels + channel..];
-                let gradients = &self.gradient[(y * input.width + columns.start) * channels + channel..];
-                for column in 0..columns.len() {
-                    add_products(&mut sums, &values[column * channels..], &gradients[column * channels..]);
+                while tap_x < kernel {
+                    self.sum::<S, 1>(simd, [&lines, &gradients], first, [tap_y, tap_x]);
+                    tap_x += 1;
                 }
             }
-            self.sums[tap * channels + channel..][..N].copy_from_slice(&sums);
         }
     }
 }
 
-impl pulp::NullaryFnOnce for Correlate<'_> {
-    type Output = ();
-
+impl Correlate<'_> {
+    /// `N` taps of a row from a tap on.
     #[inline(always)]
-    fn call(mut self) {
-        for_channel_blocks!(self.channels, self, block);
+    fn sum<S: Simd, const N: usize>(
+        &mut self,
+        simd: S,
+        [lines, gradients]: [&[S::f32s]; 2],
+        first: usize,
+        [tap_y, tap_x]: [usize; 2],
+    ) {
+        let Image { windows: Windows { window, input, .. }, channels } = self.image;
+        let padded = self.image.padded_width();
+        let mut sums = [simd.splat_f32s(0.); N];
+        for (y, gradients) in gradients.chunks_exact(padded).enumerate() {
+            // The line of the map under this row of the kernel, if there is one.
+            let Some(from) = (y + tap_y).checked_sub(window.padding).filter(|from| *from < input.height)
+            else {
+                continue;
+            };
+            let gradients = &gradients[window.padding..][..input.width];
+            let values = lines[from * padded + tap_x..][..input.width + N - 1].windows(N);
+            for (gradient, values) in gradients.iter().zip(values) {
+                for (sum, value) in sums.iter_mut().zip(values) {
+                    *sum = simd.mul_add_e_f32s(*gradient, *value, *sum);
+                }
+            }
+        }
+        let meant = S::F32_LANES.min(channels - first);
+        for (tap, sum) in sums.into_iter().enumerate() {
+            let place = (tap_y * window.kernel + tap_x + tap) * channels + first;
+            let to = &mut self.sums[place..place + meant];
+            simd.partial_store_f32s(to, simd.add_f32s(simd.partial_load_f32s(to), sum));
+        }
     }
 }
 
@@ -244,12 +308,15 @@ mod tests {
 
     #[test]
     fn the_fused_form_agrees_with_the_composed_one() {
-        for (height, width, channels) in [(1, 1, 3), (2, 9, 21), (8, 5, 40)] {
-            let window = Window { kernel: 7, stride: 1, padding: 3 };
+        for (kernel, height, width, channels) in
+            [(7, 1, 1, 3), (7, 2, 9, 21), (7, 8, 5, 40), (3, 5, 6, 5), (9, 4, 12, 18)]
+        {
+            let window = Window { kernel, stride: 1, padding: kernel / 2 };
             let windows = Windows::new(window, 3, ImageSize { height, width }).unwrap();
-            assert_fused_agrees(&[&[3 * height * width, channels], &[49, channels]], |tensors| {
-                depthwise(&tensors[0], &tensors[1], &windows).unwrap()
-            });
+            assert_fused_agrees(
+                &[&[3 * height * width, channels], &[kernel * kernel, channels]],
+                |tensors| depthwise(&tensors[0], &tensors[1], &windows).unwrap(),
+            );
         }
     }
 }

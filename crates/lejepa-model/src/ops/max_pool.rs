@@ -1,9 +1,10 @@
 //! The largest value of every window, per channel; its gradient goes to the first of equals.
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor};
-use rayon::prelude::*;
 
 use super::contiguous::values;
+use super::filled::filled;
+use super::wide::wide;
 use super::window::Windows;
 
 /// # Shapes
@@ -32,6 +33,7 @@ impl Largest {
         Self { values: vec![0.; channels], places: vec![0; channels] }
     }
 
+    #[inline(always)]
     fn find(&mut self, windows: &Windows, map: &[f32], place: usize) {
         let Windows { input, output, .. } = windows;
         let channels = self.values.len();
@@ -45,9 +47,10 @@ impl Largest {
                 let largest = self.values.iter_mut().zip(&mut self.places);
                 for ((largest, at), &value) in largest.zip(values) {
                     // Not a number wins, as in PyTorch: it must not be hidden.
-                    let better = value > *largest || value.is_nan();
-                    *largest = if better { value } else { *largest };
-                    *at = if better { place as u32 } else { *at };
+                    let better = (value > *largest) | value.is_nan();
+                    let (before, at_before) = (*largest, *at);
+                    *largest = if better { value } else { before };
+                    *at = if better { place as u32 } else { at_before };
                 }
             }
         }
@@ -63,13 +66,18 @@ impl CustomOp1 for MaxPool {
         let maps = values(storage, layout)?;
         let (_rows, channels) = layout.shape().dims2()?;
         let (inputs, outputs) = (self.0.input_places() * channels, self.0.output_places() * channels);
-        let mut pooled = vec![0.; self.0.images * outputs];
-        pooled.par_chunks_mut(outputs).zip(maps.par_chunks(inputs)).for_each(|(pooled, map)| {
+        let pooled = filled(self.0.images * outputs, outputs, |image, pooled| {
+            let map = &maps[image * inputs..][..inputs];
             let mut largest = Largest::new(channels);
-            for (place, pooled) in pooled.chunks_exact_mut(channels).enumerate() {
-                largest.find(&self.0, map, place);
-                pooled.copy_from_slice(&largest.values);
-            }
+            wide(
+                #[inline(always)]
+                || {
+                    for (place, pooled) in pooled.chunks_exact_mut(channels).enumerate() {
+                        largest.find(&self.0, map, place);
+                        pooled.copy_from_slice(&largest.values);
+                    }
+                },
+            );
         });
         Ok((CpuStorage::F32(pooled), Shape::from((self.0.images * self.0.output_places(), channels))))
     }
@@ -96,16 +104,21 @@ impl CustomOp2 for MaxPoolGradient {
         let gradients = values(gradient_storage, gradient_layout)?;
         let (_rows, channels) = layout.shape().dims2()?;
         let (inputs, outputs) = (self.0.input_places() * channels, self.0.output_places() * channels);
-        let mut result = vec![0.; maps.len()];
-        let images = maps.par_chunks(inputs).zip(gradients.par_chunks(outputs));
-        result.par_chunks_mut(inputs).zip(images).for_each(|(result, (map, gradients))| {
+        let result = filled(maps.len(), inputs, |image, result| {
+            let (map, gradients) =
+                (&maps[image * inputs..][..inputs], &gradients[image * outputs..][..outputs]);
             let mut largest = Largest::new(channels);
-            for (place, gradients) in gradients.chunks_exact(channels).enumerate() {
-                largest.find(&self.0, map, place);
-                for (channel, (&at, gradient)) in largest.places.iter().zip(gradients).enumerate() {
-                    result[at as usize * channels + channel] += gradient;
-                }
-            }
+            wide(
+                #[inline(always)]
+                || {
+                    for (place, gradients) in gradients.chunks_exact(channels).enumerate() {
+                        largest.find(&self.0, map, place);
+                        for (channel, (&at, gradient)) in largest.places.iter().zip(gradients).enumerate() {
+                            result[at as usize * channels + channel] += gradient;
+                        }
+                    }
+                },
+            );
         });
         Ok((CpuStorage::F32(result), layout.shape().clone()))
     }

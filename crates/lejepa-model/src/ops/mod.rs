@@ -9,28 +9,43 @@ mod agreement;
 mod attention;
 mod batch_norm;
 mod bias;
+mod branch;
 mod contiguous;
 mod convolve;
 mod depthwise;
-mod exponential;
+mod filled;
 mod gelu;
+mod joint;
 mod layer_norm;
+mod linear;
 mod max_pool;
+mod patches;
+mod place_tokens;
 mod response_norm;
 mod scale_images;
+mod scratch;
+mod standardise;
 mod transpose;
 mod unfold;
+mod vectors;
+mod wide;
 mod window;
 
 pub(crate) use add_relu::add_relu;
-pub(crate) use attention::{Heads, attention, composed as composed_attention};
-pub(crate) use batch_norm::{Activation, batch_norm, normalise};
+pub(crate) use attention::{Heads, attention};
+pub(crate) use batch_norm::{Activation, batch_norm, convolve_and_norm, normalise};
 pub(crate) use bias::add_bias;
+pub(crate) use branch::{
+    AttentionBranch, Half, Images, MlpBranch, Outputs, SpatialBranch, halves, spatial_branch,
+};
+pub(crate) use contiguous::values;
 pub(crate) use convolve::convolve;
 pub(crate) use depthwise::depthwise;
-pub(crate) use gelu::gelu;
 pub(crate) use layer_norm::layer_norm;
+pub(crate) use linear::{LinearActivation, linear};
 pub(crate) use max_pool::max_pool;
+pub(crate) use patches::patches;
+pub(crate) use place_tokens::place_tokens;
 pub(crate) use response_norm::response_norm;
 pub(crate) use scale_images::scale_images;
 pub(crate) use transpose::transpose;
@@ -41,7 +56,7 @@ pub(crate) use window::{Window, Windows};
 const ROWS_PER_TASK: usize = 64;
 
 /// Whether the fused forms apply.
-fn is_fused(tensor: &candle_core::Tensor) -> bool {
+pub(crate) fn is_fused(tensor: &candle_core::Tensor) -> bool {
     tensor.device().is_cpu() && tensor.dtype() == candle_core::DType::F32
 }
 

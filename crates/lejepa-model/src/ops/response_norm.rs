@@ -12,10 +12,12 @@
 //! d x = G (1 + weight n) + x h / g,   h = weight s / m - sum over c of (weight s g) / (channels m^2)
 //! ```
 
-use candle_core::{CpuStorage, CustomOp2, CustomOp3, Layout, Result, Shape, Tensor};
+use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor};
 use rayon::prelude::*;
 
 use super::contiguous::values;
+use super::filled::filled;
+use super::wide::wide;
 
 const EPSILON: f64 = 1e-6;
 /// Below every response that matters; keeps the root's slope finite where a channel is zero everywhere.
@@ -48,6 +50,7 @@ struct Responses {
 }
 
 impl Responses {
+    #[inline(always)]
     fn new(map: &[f32], channels: usize) -> Self {
         let mut response = vec![0f32; channels];
         for row in map.chunks_exact(channels) {
@@ -82,14 +85,19 @@ impl CustomOp3 for ResponseNorm {
         let weight = values(weight_storage, weight_layout)?;
         let bias = values(bias_storage, bias_layout)?;
         let image = (maps.len() / self.images.max(1)).max(1);
-        let mut ys = vec![0.; maps.len()];
-        ys.par_chunks_mut(image).zip(maps.par_chunks(image)).for_each(|(ys, map)| {
-            let factor = Responses::new(map, weight.len()).factors(weight);
-            for (ys, xs) in ys.chunks_exact_mut(bias.len()).zip(map.chunks_exact(bias.len())) {
-                for (((y, x), factor), bias) in ys.iter_mut().zip(xs).zip(&factor).zip(bias) {
-                    *y = x * factor + bias;
-                }
-            }
+        let ys = filled(maps.len(), image, |index, ys| {
+            let map = &maps[index * image..][..image];
+            wide(
+                #[inline(always)]
+                || {
+                    let factor = Responses::new(map, weight.len()).factors(weight);
+                    for (ys, xs) in ys.chunks_exact_mut(bias.len()).zip(map.chunks_exact(bias.len())) {
+                        for (((y, x), factor), bias) in ys.iter_mut().zip(xs).zip(&factor).zip(bias) {
+                            *y = x * factor + bias;
+                        }
+                    }
+                },
+            );
         });
         Ok((CpuStorage::F32(ys), layout.shape().clone()))
     }
@@ -103,65 +111,24 @@ impl CustomOp3 for ResponseNorm {
         gradient: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
         let (rows, weight, gradient) = (rows.detach(), weight.detach(), gradient.detach().contiguous()?);
-        let sums = rows.apply_op2_no_bwd(&gradient, &Sums { images: self.images })?; // (images, 3, channels)
-        let products = sums.narrow(1, 0, 1)?.flatten_all()?.to_vec1()?;
-        let of_rows = rows.apply_op3_no_bwd(&weight, &gradient, &InputGradient { products })?;
-        let of_affine = sums.sum(0)?; // (3, channels)
-        let (of_weight, of_bias) = (of_affine.get(1)?, of_affine.get(2)?);
+        let (count, channels) = rows.dims2()?;
+        let all = rows.apply_op3_no_bwd(&weight, &gradient, &Gradients { images: self.images })?;
+        let of_rows = all.narrow(0, 0, count * channels)?.reshape((count, channels))?;
+        let of_affine = all.narrow(0, count * channels, self.images * 2 * channels)?;
+        let of_affine = of_affine.reshape((self.images, 2, channels))?.sum(0)?; // (2, channels)
+        let (of_weight, of_bias) = (of_affine.get(0)?, of_affine.get(1)?);
         Ok((Some(of_rows), Some(of_weight), Some(of_bias)))
     }
 }
 
-/// Per image `s`, `n s` and the sum of `G` over places.
-struct Sums {
+/// The gradient of all rows, then those of weight and bias from every image: an image is read while it is in the cache.
+struct Gradients {
     images: usize,
 }
 
-impl CustomOp2 for Sums {
+impl CustomOp3 for Gradients {
     fn name(&self) -> &'static str {
-        "response-norm-sums"
-    }
-
-    fn cpu_fwd(
-        &self,
-        storage: &CpuStorage,
-        layout: &Layout,
-        gradient_storage: &CpuStorage,
-        gradient_layout: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let maps = values(storage, layout)?;
-        let gradients = values(gradient_storage, gradient_layout)?;
-        let (_rows, channels) = layout.shape().dims2()?;
-        let image = (maps.len() / self.images.max(1)).max(1);
-        let mut sums = vec![0.; self.images * 3 * channels];
-        let inputs = maps.par_chunks(image).zip(gradients.par_chunks(image));
-        sums.par_chunks_mut(3 * channels).zip(inputs).for_each(|(sums, (map, gradients))| {
-            let (products, rest) = sums.split_at_mut(channels);
-            let (weighted, plain) = rest.split_at_mut(channels);
-            for (xs, gradients) in map.chunks_exact(channels).zip(gradients.chunks_exact(channels)) {
-                let sums = products.iter_mut().zip(plain.iter_mut());
-                for (((product, plain), x), gradient) in sums.zip(xs).zip(gradients) {
-                    *product += x * gradient;
-                    *plain += gradient;
-                }
-            }
-            let Responses { response, denominator } = Responses::new(map, channels);
-            for ((weighted, product), g) in weighted.iter_mut().zip(products).zip(response) {
-                *weighted = *product * g / denominator;
-            }
-        });
-        Ok((CpuStorage::F32(sums), Shape::from((self.images, 3, channels))))
-    }
-}
-
-struct InputGradient {
-    /// `s` of every image.
-    products: Vec<f32>,
-}
-
-impl CustomOp3 for InputGradient {
-    fn name(&self) -> &'static str {
-        "response-norm-input-gradient"
+        "response-norm-gradients"
     }
 
     fn cpu_fwd(
@@ -177,33 +144,112 @@ impl CustomOp3 for InputGradient {
         let weight = values(weight_storage, weight_layout)?;
         let gradients = values(gradient_storage, gradient_layout)?;
         let channels = weight.len();
-        let image = (maps.len() * channels / self.products.len().max(1)).max(1);
-        let mut result = vec![0.; maps.len()];
-        let inputs = maps.par_chunks(image).zip(gradients.par_chunks(image));
-        let inputs = inputs.zip(self.products.par_chunks(channels));
-        result.par_chunks_mut(image).zip(inputs).for_each(|(result, ((map, gradients), products))| {
-            let responses = Responses::new(map, channels);
-            let factor = responses.factors(weight);
-            let Responses { response, denominator } = responses;
-            let weighted = weight.iter().zip(products).map(|(weight, product)| weight * product);
-            let shared: f32 = weighted.clone().zip(&response).map(|(weighted, g)| weighted * g).sum();
-            let shared = shared / (channels as f32 * denominator * denominator);
-            let pull: Vec<f32> = weighted
-                .zip(&response)
-                .map(|(weighted, &g)| if g > 0. { (weighted / denominator - shared) / g } else { 0. })
-                .collect();
-            let rows = map.chunks_exact(channels).zip(gradients.chunks_exact(channels));
-            for (result, (xs, gradients)) in result.chunks_exact_mut(channels).zip(rows) {
-                let columns = factor.iter().zip(&pull);
-                for (((result, x), gradient), (factor, pull)) in
-                    result.iter_mut().zip(xs).zip(gradients).zip(columns)
+        let image = (maps.len() / self.images.max(1)).max(1);
+        let mut all = vec![0.; maps.len() + self.images * 2 * channels];
+        let (of_rows, of_affine) = all.split_at_mut(maps.len());
+        let results = of_rows.par_chunks_mut(image).zip(of_affine.par_chunks_mut(2 * channels));
+        results.zip(maps.par_chunks(image).zip(gradients.par_chunks(image))).for_each(
+            |((of_rows, of_affine), (map, gradients))| {
+                wide(
+                    #[inline(always)]
+                    || gradients_of_image([map, gradients, weight], of_rows, of_affine),
+                );
+            },
+        );
+        let length = all.len();
+        Ok((CpuStorage::F32(all), Shape::from(length)))
+    }
+}
+
+/// `d x = G factor + x pull`, per channel of one image.
+struct Slope {
+    factor: Vec<f32>,
+    pull: Vec<f32>,
+}
+
+impl Slope {
+    /// Adds to the gradients of weight and bias.
+    #[inline(always)]
+    fn new([map, gradients, weight]: [&[f32]; 3], [of_weight, of_bias]: [&mut [f32]; 2]) -> Self {
+        let channels = weight.len();
+        let mut products = vec![0f32; channels]; // s
+        for (xs, gradients) in map.chunks_exact(channels).zip(gradients.chunks_exact(channels)) {
+            let sums = products.iter_mut().zip(of_bias.iter_mut());
+            for (((product, of_bias), x), gradient) in sums.zip(xs).zip(gradients) {
+                *product += x * gradient;
+                *of_bias += gradient;
+            }
+        }
+        let responses = Responses::new(map, channels);
+        let factor = responses.factors(weight);
+        let Responses { response, denominator } = responses;
+        for ((of_weight, product), g) in of_weight.iter_mut().zip(&products).zip(&response) {
+            *of_weight += product * g / denominator;
+        }
+        let weighted = weight.iter().zip(&products).map(|(weight, product)| weight * product);
+        let shared: f32 = weighted.clone().zip(&response).map(|(weighted, g)| weighted * g).sum();
+        let shared = shared / (channels as f32 * denominator * denominator);
+        let pull = weighted
+            .zip(&response)
+            .map(|(weighted, &g)| if g > 0. { (weighted / denominator - shared) / g } else { 0. })
+            .collect();
+        Self { factor, pull }
+    }
+}
+
+#[inline(always)]
+fn gradients_of_image([map, gradients, weight]: [&[f32]; 3], of_rows: &mut [f32], of_affine: &mut [f32]) {
+    let channels = weight.len();
+    let (of_weight, of_bias) = of_affine.split_at_mut(channels);
+    let Slope { factor, pull } = Slope::new([map, gradients, weight], [of_weight, of_bias]);
+    let rows = map.chunks_exact(channels).zip(gradients.chunks_exact(channels));
+    for (of_rows, (xs, gradients)) in of_rows.chunks_exact_mut(channels).zip(rows) {
+        let columns = factor.iter().zip(&pull);
+        for (((result, x), gradient), (factor, pull)) in
+            of_rows.iter_mut().zip(xs).zip(gradients).zip(columns)
+        {
+            *result = gradient * factor + x * pull;
+        }
+    }
+}
+
+/// Of one image, in place.
+pub(super) fn respond(map: &mut [f32], weight: &[f32], bias: &[f32]) {
+    wide(
+        #[inline(always)]
+        || {
+            let factor = Responses::new(map, weight.len()).factors(weight);
+            for xs in map.chunks_exact_mut(weight.len()) {
+                xs.iter_mut().zip(&factor).zip(bias).for_each(|((x, factor), bias)| *x = *x * factor + bias);
+            }
+        },
+    );
+}
+
+/// The same, with the gradient of what comes out, which becomes that of what came in; those of weight and bias are added.
+pub(super) fn respond_gradient(
+    [weight, bias]: [&[f32]; 2],
+    map: &mut [f32],
+    gradients: &mut [f32],
+    [of_weight, of_bias]: [&mut [f32]; 2],
+) {
+    wide(
+        #[inline(always)]
+        || {
+            let Slope { factor, pull } =
+                Slope::new([map, gradients, weight], [&mut *of_weight, &mut *of_bias]);
+            let rows = map.chunks_exact_mut(weight.len()).zip(gradients.chunks_exact_mut(weight.len()));
+            for (xs, gradients) in rows {
+                let columns = factor.iter().zip(&pull).zip(bias);
+                for ((x, gradient), ((factor, pull), bias)) in
+                    xs.iter_mut().zip(gradients.iter_mut()).zip(columns)
                 {
-                    *result = gradient * factor + x * pull;
+                    *gradient = *gradient * factor + *x * pull;
+                    *x = *x * factor + bias;
                 }
             }
-        });
-        Ok((CpuStorage::F32(result), layout.shape().clone()))
-    }
+        },
+    );
 }
 
 #[cfg(test)]

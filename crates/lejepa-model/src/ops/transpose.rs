@@ -1,9 +1,9 @@
 //! Swaps the last two axes in memory; Candle's own copy of a transpose runs on one core.
 
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
-use rayon::prelude::*;
 
 use super::contiguous::values;
+use super::filled::filled;
 
 /// # Shapes
 /// - `xs`: `(blocks, rows, columns)`
@@ -22,10 +22,9 @@ impl CustomOp1 for Transpose {
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let xs = values(storage, layout)?;
         let (blocks, rows, columns) = layout.shape().dims3()?;
-        let mut ys = vec![0.; xs.len()];
-        let block = (rows * columns).max(1);
-        ys.par_chunks_mut(block).zip(xs.par_chunks(block)).for_each(|(ys, xs)| {
-            for (row, xs) in xs.chunks_exact(columns).enumerate() {
+        let block = rows * columns;
+        let ys = filled(xs.len(), block, |index, ys| {
+            for (row, xs) in xs[index * block..][..block].chunks_exact(columns).enumerate() {
                 ys.iter_mut().skip(row).step_by(rows).zip(xs).for_each(|(y, x)| *y = *x);
             }
         });

@@ -28,16 +28,6 @@ pub(crate) fn unfold(rows: &Tensor, windows: &Windows, groups: usize) -> Result<
         .reshape((groups, places, taps * channels / groups))
 }
 
-/// The gradient of the rows, from that of their windows; all channels in one group.
-///
-/// # Shapes
-/// - `gradient`: `(images * output places, taps * channels)`
-/// - result: `(images * input places, channels)`
-pub(super) fn fold(gradient: &Tensor, windows: &Windows) -> Result<Tensor> {
-    let channels = gradient.dim(1)? / windows.taps();
-    gradient.apply_op1_no_bwd(&Fold(Plan { windows: *windows, groups: 1, channels }))
-}
-
 #[derive(Clone, Copy)]
 struct Plan {
     windows: Windows,

@@ -2,7 +2,7 @@
 
 use super::{ResNetBlock, ResNetShape};
 use crate::layers::{BatchNorm, Convolution, ConvolutionShape, DropPath, FeatureMap};
-use crate::ops::add_relu;
+use crate::ops::{Activation, add_relu};
 use crate::{Pass, Result, Scope};
 
 /// Where a block stands.
@@ -39,13 +39,11 @@ impl NormedConvolution {
     }
 
     pub(super) fn forward(&self, map: &FeatureMap, pass: &Pass) -> Result<FeatureMap> {
-        let map = self.convolution.forward(map)?;
-        Ok(map.with_rows(self.norm.forward(&map.rows, pass)?))
+        self.norm.forward_convolved(&self.convolution, map, pass, Activation::Identity)
     }
 
     pub(super) fn forward_relu(&self, map: &FeatureMap, pass: &Pass) -> Result<FeatureMap> {
-        let map = self.convolution.forward(map)?;
-        Ok(map.with_rows(self.norm.forward_relu(&map.rows, pass)?))
+        self.norm.forward_convolved(&self.convolution, map, pass, Activation::Relu)
     }
 }
 

@@ -8,7 +8,8 @@
 use candle_core::Tensor;
 
 use super::VitShape;
-use crate::layers::{Attention, DropPath, LayerNorm, LayerScale, Mlp};
+use crate::layers::{Attention, DropPath, LayerNorm, LayerScale, Linear, Mlp};
+use crate::ops::{AttentionBranch, Half, Images, MlpBranch, Outputs, halves, is_fused};
 use crate::{Pass, Result, Scope};
 
 /// Rows of tokens and how many there are.
@@ -61,9 +62,39 @@ impl Block {
         })
     }
 
-    pub(super) fn forward(&self, tokens: Tokens, pass: &Pass) -> Result<Tokens> {
+    /// Of all tokens, or of the first of every image alone.
+    pub(super) fn forward(&self, tokens: Tokens, outputs: Outputs, pass: &Pass) -> Result<Tokens> {
+        if let Some(both) = self.halves(&tokens, outputs, pass) {
+            let rows = halves(&tokens.rows, both.into())?;
+            return Ok(tokens.with_outputs(rows, outputs));
+        }
         let attended = self.attn.forward(&self.norm1.forward(&tokens.rows)?, tokens.count)?;
-        self.forward_mlp(self.attention_branch.add(tokens, attended, pass)?, pass)
+        let tokens = self.attention_branch.add(tokens, attended, pass)?.only(outputs)?;
+        self.forward_mlp(tokens, pass)
+    }
+
+    /// Both halves as parts of one operation, where there is one for these rows.
+    pub(super) fn halves(&self, tokens: &Tokens, outputs: Outputs, pass: &Pass) -> Option<[Half<'_>; 2]> {
+        if !is_fused(&tokens.rows) {
+            return None;
+        }
+        let [attention, mlp] = [self.attn.layers(), self.mlp.layers()];
+        let (attention_norm, mlp_norm) = (self.norm1.parameters(), self.norm2.parameters());
+        let attention = AttentionBranch {
+            parameters: parameters(attention_norm, attention)?,
+            gamma: self.attention_branch.gamma(),
+            epsilon: LayerNorm::EPSILON as f32,
+            images: self.attention_branch.images(tokens.images, tokens.count, pass),
+            heads: self.attn.heads(),
+            outputs,
+        };
+        let mlp = MlpBranch {
+            parameters: parameters(mlp_norm, mlp)?,
+            gamma: self.mlp_branch.gamma(),
+            epsilon: LayerNorm::EPSILON as f32,
+            images: self.mlp_branch.images(tokens.images, tokens.kept(outputs), pass),
+        };
+        Some([Half::Attention(attention), Half::Mlp(mlp)])
     }
 
     /// The same in evaluation, with the attention probabilities `(images, heads, tokens, tokens)`.
@@ -80,7 +111,45 @@ impl Block {
     }
 }
 
+/// Those of a norm and of the two layers behind it, which must have biases.
+fn parameters<'a>(norm: [&'a Tensor; 2], layers: [&'a Linear; 2]) -> Option<[&'a Tensor; 6]> {
+    let [(first, first_bias), (second, second_bias)] = layers.map(Linear::parameters);
+    Some([norm[0], norm[1], first, first_bias?, second, second_bias?])
+}
+
+impl Tokens {
+    /// Tokens of an image of which there are results.
+    fn kept(&self, outputs: Outputs) -> usize {
+        if outputs == Outputs::All { self.count } else { 1 }
+    }
+
+    /// The results of a block, or of several, in their place.
+    pub(super) fn with_outputs(self, rows: Tensor, outputs: Outputs) -> Self {
+        Self { rows, count: self.kept(outputs), ..self }
+    }
+
+    /// Leaves other tokens away.
+    fn only(self, outputs: Outputs) -> Result<Self> {
+        if outputs == Outputs::All {
+            return Ok(self);
+        }
+        let dim = self.rows.dim(1)?;
+        let rows = self.rows.reshape((self.images, self.count, dim))?;
+        let rows = rows.narrow(1, 0, 1)?.reshape((self.images, dim))?;
+        Ok(Self { rows, count: 1, ..self })
+    }
+}
+
 impl Branch {
+    fn gamma(&self) -> Option<&Tensor> {
+        self.layer_scale.as_ref().map(LayerScale::gamma)
+    }
+
+    fn images(&self, images: usize, tokens: usize, pass: &Pass) -> Images {
+        let factors = self.drop_path.factors(images, pass);
+        Images { tokens, factors: factors.unwrap_or_else(|| vec![1.; images]) }
+    }
+
     fn add(&self, tokens: Tokens, mut change: Tensor, pass: &Pass) -> Result<Tokens> {
         if let Some(layer_scale) = &self.layer_scale {
             change = layer_scale.forward(&change)?;

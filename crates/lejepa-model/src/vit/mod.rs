@@ -15,6 +15,8 @@ use candle_core::Tensor;
 
 use self::block::{Block, Tokens};
 use crate::layers::{LayerNorm, PatchEmbed, resample_position_embedding};
+use crate::ops::{Outputs, halves, place_tokens};
+use crate::stopwatch::part;
 use crate::{Error, Initialisation, Pass, Result, Scope};
 
 pub use self::shape::{Pool, VitShape};
@@ -80,7 +82,7 @@ impl VisionTransformer {
         let mut tokens = self.embed(pixels)?;
         let (last, earlier) = self.last_block()?;
         for block in earlier {
-            tokens = block.forward(tokens, &Pass::eval())?;
+            tokens = block.forward(tokens, Outputs::All, &Pass::eval())?;
         }
         let (tokens, last_attention) = last.forward_with_attention(tokens)?;
         let rows = match self.shape.pool {
@@ -96,12 +98,9 @@ impl VisionTransformer {
     /// - `pixels`: `(images, channels, height, width)`
     /// - result: `(images, dim)`
     pub fn forward(&self, pixels: &Tensor, pass: &Pass) -> Result<Tensor> {
-        let mut tokens = masking::mask_patches(self.embed(pixels)?, self.shape.prefix(), pass)?;
+        let tokens = masking::mask_patches(self.embed(pixels)?, self.shape.prefix(), pass)?;
         pass.see("patch_embed", &tokens.rows)?;
-        for (index, block) in self.blocks.iter().enumerate() {
-            tokens = block.forward(tokens, pass)?;
-            pass.see(format_args!("blocks.{index}"), &tokens.rows)?;
-        }
+        let tokens = self.forward_blocks(tokens, pass)?;
         let Tokens { rows, images, count } = tokens;
         let rows = rows.reshape((images, count, self.shape.dim))?;
         let pooled = match self.shape.pool {
@@ -114,32 +113,53 @@ impl VisionTransformer {
         self.norm.forward(&pooled)
     }
 
-    /// Class token, registers and patches with their positions, one row per token.
-    fn embed(&self, pixels: &Tensor) -> Result<Tokens> {
-        let (patches, grid) = self.patch_embed.forward(pixels)?;
-        let (images, patch_count, dim) = patches.dims3()?;
-        let count = self.shape.prefix() + patch_count;
-        let positions = resample_position_embedding(&self.pos_embed, self.shape.grid(), grid)?
-            .to_dtype(patches.dtype())?;
-        let embedded = if self.shape.embed_prefix {
-            self.with_prefix(&patches)?.broadcast_add(&positions)?
-        } else {
-            self.with_prefix(&patches.broadcast_add(&positions)?)?
-        };
-        Ok(Tokens { rows: embedded.reshape((images * count, dim))?, images, count })
+    /// All blocks, as one operation where there is one.
+    fn forward_blocks(&self, mut tokens: Tokens, pass: &Pass) -> Result<Tokens> {
+        // Nobody looks at other tokens of the last block than the one that is pooled.
+        let last = if self.shape.pool == Pool::Class { Outputs::First } else { Outputs::All };
+        let outputs = |index| if index + 1 == self.blocks.len() { last } else { Outputs::All };
+        let blocks = self.blocks.iter().enumerate();
+        if !pass.is_checked() {
+            let all = blocks.clone().map(|(index, block)| block.halves(&tokens, outputs(index), pass));
+            if let Some(all) = all.collect::<Option<Vec<_>>>() {
+                let all = all.into_iter().flatten().collect();
+                let rows = part("blocks", &tokens.rows, |rows| halves(rows, all))?;
+                return Ok(tokens.with_outputs(rows, last));
+            }
+        }
+        for (index, block) in blocks {
+            tokens = block.forward(tokens, outputs(index), pass)?;
+            pass.see(format_args!("blocks.{index}"), &tokens.rows)?;
+        }
+        Ok(tokens)
     }
 
+    /// Class token, registers and patches with their positions, one row per token.
+    fn embed(&self, pixels: &Tensor) -> Result<Tokens> {
+        let images = pixels.dim(0)?;
+        let (patches, grid) = self.patch_embed.forward(pixels)?; // (images * patches, dim)
+        let (prefix, patch_count) = (self.shape.prefix(), grid.height * grid.width);
+        let positions = resample_position_embedding(&self.pos_embed, self.shape.grid(), grid)?;
+        let shared = self.with_prefix(&positions.squeeze(0)?, patch_count)?.to_dtype(patches.dtype())?;
+        Ok(Tokens { rows: place_tokens(&patches, &shared, prefix)?, images, count: prefix + patch_count })
+    }
+
+    /// What all images have in common: the tokens before the patches, and positions.
+    ///
     /// # Shapes
-    /// - `patches`: `(images, patches, dim)`
-    /// - result: `(images, prefix + patches, dim)`
-    fn with_prefix(&self, patches: &Tensor) -> Result<Tensor> {
-        let (images, _patches, dim) = patches.dims3()?;
+    /// - `positions`: `(prefix + patches, dim)`, or without the prefix
+    /// - result: `(prefix + patches, dim)`
+    fn with_prefix(&self, positions: &Tensor, patches: usize) -> Result<Tensor> {
         let mut parts = Vec::with_capacity(self.prefix.len() + 1);
         for tokens in &self.prefix {
-            parts.push(tokens.to_dtype(patches.dtype())?.broadcast_as((images, tokens.dim(1)?, dim))?);
+            parts.push(tokens.squeeze(0)?);
         }
-        parts.push(patches.clone());
-        Ok(Tensor::cat(&parts, 1)?)
+        if !self.shape.embed_prefix {
+            parts.push(positions.clone());
+            return Ok(Tensor::cat(&parts, 0)?);
+        }
+        parts.push(Tensor::zeros((patches, self.shape.dim), positions.dtype(), positions.device())?);
+        Ok((Tensor::cat(&parts, 0)? + positions)?)
     }
 
     fn last_block(&self) -> Result<(&Block, &[Block])> {

@@ -1,0 +1,113 @@
+//! Branches one after the other as one operation: Candle would copy and add the gradient of the rows between
+//! any two.
+
+use candle_core::{Result, Tensor};
+
+use super::super::joint::{Inputs, Joint, apply};
+use super::attention::{Attention, AttentionBranch, Remembered};
+use super::mlp::{Mlp, MlpBranch};
+
+/// One half of a block.
+pub(crate) enum Half<'a> {
+    Attention(AttentionBranch<'a>),
+    Mlp(MlpBranch<'a>),
+}
+
+/// # Shapes
+/// - `rows`: `(images * tokens, dim)`
+/// - result: the same, or `(images, dim)` behind a half that has results of first tokens alone
+pub(crate) fn halves(rows: &Tensor, halves: Vec<Half<'_>>) -> Result<Tensor> {
+    let (mut parameters, mut links) = (Vec::new(), Vec::with_capacity(halves.len()));
+    for half in halves {
+        let before = parameters.len();
+        let step = match half {
+            Half::Attention(branch) => {
+                parameters.extend(branch.parameters.into_iter().chain(branch.gamma));
+                Step::Attention(Attention::new(branch))
+            }
+            Half::Mlp(branch) => {
+                parameters.extend(branch.parameters.into_iter().chain(branch.gamma));
+                Step::Mlp(Mlp::new(branch))
+            }
+        };
+        links.push(Link { step, parameters: before..parameters.len() });
+    }
+    apply(rows, &parameters, rows.dim(1)?, Chain(links))
+}
+
+struct Chain(Vec<Link>);
+
+struct Link {
+    step: Step,
+    /// Places of its own among all parameters.
+    parameters: std::ops::Range<usize>,
+}
+
+enum Step {
+    Attention(Attention),
+    Mlp(Mlp),
+}
+
+/// What a link leaves to its backward pass.
+struct Left {
+    /// What it started from; absent for the first, whose rows are given.
+    rows: Vec<f32>,
+    kept: Kept,
+}
+
+enum Kept {
+    Attention(Remembered),
+    Mlp(Vec<f32>),
+}
+
+impl Joint for Chain {
+    type Kept = Vec<Left>;
+
+    fn name(&self) -> &'static str {
+        "branches"
+    }
+
+    fn forward(&self, rows: &[f32], parameters: &[&[f32]]) -> (Vec<f32>, Vec<Left>) {
+        let mut left: Vec<Left> = Vec::with_capacity(self.0.len());
+        let mut between = Vec::new();
+        for link in &self.0 {
+            let rows = if left.is_empty() { rows } else { &between };
+            let parameters = &parameters[link.parameters.clone()];
+            let (ys, kept) = match &link.step {
+                Step::Attention(attention) => {
+                    let (ys, kept) = attention.forward(rows, parameters);
+                    (ys, Kept::Attention(kept))
+                }
+                Step::Mlp(mlp) => {
+                    let (ys, kept) = mlp.forward(rows, parameters);
+                    (ys, Kept::Mlp(kept))
+                }
+            };
+            left.push(Left { rows: std::mem::replace(&mut between, ys), kept });
+        }
+        (between, left)
+    }
+
+    fn backward(&self, inputs: &Inputs<'_>, mut left: Vec<Left>) -> (Option<Vec<f32>>, Vec<Vec<f32>>) {
+        let mut of_links = Vec::with_capacity(self.0.len());
+        let mut gradient: Option<Vec<f32>> = None;
+        for link in self.0.iter().rev() {
+            // What the link has left is free as soon as the loop comes to the next.
+            let Some(Left { rows, kept }) = left.pop() else { break };
+            let inputs = Inputs {
+                rows: if left.is_empty() { inputs.rows } else { &rows },
+                parameters: &inputs.parameters[link.parameters.clone()],
+                gradient: gradient.as_deref().unwrap_or(inputs.gradient),
+                of_rows_is_wanted: true,
+            };
+            let (of_rows, of_parameters) = match (&link.step, kept) {
+                (Step::Attention(attention), Kept::Attention(kept)) => attention.backward(&inputs, kept),
+                (Step::Mlp(mlp), Kept::Mlp(kept)) => mlp.backward(&inputs, kept),
+                _ => break,
+            };
+            gradient = of_rows;
+            of_links.push(of_parameters);
+        }
+        (gradient, of_links.into_iter().rev().flatten().collect())
+    }
+}

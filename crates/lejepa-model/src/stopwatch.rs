@@ -1,0 +1,145 @@
+//! How the time of a training step falls to the parts of a model, forward and backward.
+//!
+//! Candle runs the backward pass by itself, so a part cannot be timed from outside. While the stopwatch of a thread
+//! runs, [`part`] puts a mark behind and before the part's operations: passing it in the backward pass moves the hand
+//! as entering and leaving the part does in the forward pass. A mark copies its tensor, which the stopwatch keeps
+//! apart; while it stands, there are no marks.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use candle_core::{CpuStorage, CustomOp1, Layout, Shape, Tensor};
+
+thread_local! {
+    static RUNNING: RefCell<Option<Stopwatch>> = const { RefCell::new(None) };
+}
+
+/// Under this name is what the stopwatch itself costs.
+const MARKS: &str = "marks";
+
+#[derive(Debug)]
+struct Stopwatch {
+    times: BTreeMap<&'static str, Duration>,
+    current: &'static str,
+    since: Instant,
+}
+
+/// Starts the stopwatch of this thread; time falls to the part `name` until another is entered.
+pub fn start(name: &'static str) {
+    let stopwatch = Stopwatch { times: BTreeMap::new(), current: name, since: Instant::now() };
+    RUNNING.with_borrow_mut(|running| *running = Some(stopwatch));
+}
+
+/// Stops it: the time of every part, the marks' own left out.
+pub fn stop() -> BTreeMap<&'static str, Duration> {
+    enter(MARKS);
+    let mut times = RUNNING.with_borrow_mut(Option::take).map_or_else(BTreeMap::new, |running| running.times);
+    times.remove(MARKS);
+    times
+}
+
+/// Work without a gradient of its own.
+pub fn timed<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
+    let before = enter(name);
+    let result = work();
+    before.map(enter);
+    result
+}
+
+/// A part of a model, from its input to its output.
+pub fn part<E: From<candle_core::Error>>(
+    name: &'static str,
+    xs: &Tensor,
+    work: impl FnOnce(&Tensor) -> Result<Tensor, E>,
+) -> Result<Tensor, E> {
+    let Some(before) = enter(name) else { return work(xs) };
+    // Without a gradient there is nothing to time on the way back.
+    let mark = |xs: &Tensor, name| {
+        if xs.track_op() { xs.contiguous()?.apply_op1(Mark(name)) } else { Ok(xs.clone()) }
+    };
+    let result = mark(&work(&mark(xs, before)?)?, name)?;
+    enter(before);
+    Ok(result)
+}
+
+/// Moves the hand; the part that was being timed, if the stopwatch runs.
+fn enter(name: &'static str) -> Option<&'static str> {
+    RUNNING.with_borrow_mut(|running| {
+        let Stopwatch { times, current, since } = running.as_mut()?;
+        let now = Instant::now();
+        *times.entry(current).or_default() += now - std::mem::replace(since, now);
+        Some(std::mem::replace(current, name))
+    })
+}
+
+/// The identity; its backward pass enters a part.
+struct Mark(&'static str);
+
+impl CustomOp1 for Mark {
+    fn name(&self) -> &'static str {
+        "mark"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> candle_core::Result<(CpuStorage, Shape)> {
+        let copy = timed(MARKS, || match storage {
+            CpuStorage::F32(_) => Ok(CpuStorage::F32(crate::ops::values(storage, layout)?.to_vec())),
+            other => candle_core::bail!(
+                "only f32 can be timed, got: {:?}",
+                candle_core::backend::BackendStorage::dtype(other)
+            ),
+        })?;
+        Ok((copy, layout.shape().clone()))
+    }
+
+    fn bwd(&self, _xs: &Tensor, _ys: &Tensor, gradient: &Tensor) -> candle_core::Result<Option<Tensor>> {
+        enter(self.0);
+        Ok(Some(gradient.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::{Device, Var};
+
+    use super::*;
+
+    const NAP: Duration = Duration::from_millis(20);
+
+    /// Sleeps on the way back.
+    struct Slow;
+
+    impl CustomOp1 for Slow {
+        fn name(&self) -> &'static str {
+            "slow"
+        }
+
+        fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> candle_core::Result<(CpuStorage, Shape)> {
+            Ok((storage.clone(), layout.shape().clone()))
+        }
+
+        fn bwd(&self, _xs: &Tensor, _ys: &Tensor, gradient: &Tensor) -> candle_core::Result<Option<Tensor>> {
+            std::thread::sleep(NAP);
+            Ok(Some(gradient.clone()))
+        }
+    }
+
+    #[test]
+    fn time_of_the_backward_pass_falls_to_the_part_that_needs_it() {
+        let xs = Var::new(&[1f32, 2.], &Device::Cpu).unwrap();
+        let run = || {
+            let slow = part("slow", &xs, |xs| xs.apply_op1(Slow)).unwrap();
+            let fast = part("fast", &slow, |xs: &Tensor| xs.sqr()).unwrap();
+            let gradients = fast.sum_all().unwrap().backward().unwrap();
+            gradients.get(&xs).unwrap().to_vec1::<f32>().unwrap()
+        };
+        start("rest");
+        let gradient = run();
+        let times = stop();
+        assert_eq!(gradient, [2., 4.]);
+        assert_eq!(times.keys().copied().collect::<Vec<_>>(), ["fast", "rest", "slow"]);
+        assert!(times["slow"] >= NAP && times["fast"] < NAP && times["rest"] < NAP, "{times:?}");
+        assert_eq!(run(), gradient, "a stopwatch that stands changes nothing");
+        assert!(stop().is_empty());
+    }
+}
