@@ -10,7 +10,7 @@ type Panel<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
 type Points = Vec<(f64, f64)>;
 
-const SIZE: (u32, u32) = (1350, 440);
+const SIZE: (u32, u32) = (1600, 400);
 const FONT: &str = "sans-serif";
 const COLOURS: [RGBColor; 6] = [
     RGBColor(31, 98, 165),
@@ -40,13 +40,20 @@ fn draw_into(svg: &mut String, runs: &[Run]) -> Drawn {
         legend.draw(&Text::new(name, (left + 32, 12), (FONT, 15).into_font()))?;
     }
     let losses = |run: &Run| smooth(&run.losses);
-    let rankme = |run: &Run| run.looks.iter().map(|look| (look.step as f64, look.features.rankme)).collect();
+    let features =
+        |run: &Run| run.looks.iter().map(|look| (look.step as f64, look.features.rankme)).collect();
+    let embeddings =
+        |run: &Run| run.looks.iter().map(|look| (look.step as f64, look.embeddings.rankme)).collect();
     let knn =
         |run: &Run| run.looks.iter().filter_map(|look| Some((look.step as f64, 100. * look.knn?))).collect();
-    if let [left, middle, right] = &panels.split_evenly((1, 3))[..] {
-        draw_panel(left, "loss", runs.iter().map(losses).collect())?;
-        draw_panel(middle, "RankMe of the features", runs.iter().map(rankme).collect())?;
-        draw_panel(right, "k-NN accuracy in %", runs.iter().map(knn).collect())?;
+    let curves: [(&str, Vec<Points>); 4] = [
+        ("loss", runs.iter().map(losses).collect()),
+        ("RankMe of the embeddings", runs.iter().map(embeddings).collect()),
+        ("RankMe of the features", runs.iter().map(features).collect()),
+        ("k-NN accuracy in %", runs.iter().map(knn).collect()),
+    ];
+    for (panel, (title, curves)) in panels.split_evenly((1, curves.len())).iter().zip(curves) {
+        draw_panel(panel, title, curves)?;
     }
     area.present()?;
     Ok(())
