@@ -53,7 +53,12 @@ def kernel(train, labels, test, bandwidth, classes):
 
 
 def linear(train, labels, test, classes):
-    torch.manual_seed(0)
+    """One row of predictions for each of several orders of the batches, which alone move it by 0.2 points."""
+    return np.stack([fit_linear(train, labels, test, classes, seed) for seed in range(5)])
+
+
+def fit_linear(train, labels, test, classes, seed):
+    torch.manual_seed(seed)
     train, labels, test = torch.from_numpy(train), torch.from_numpy(labels), torch.from_numpy(test)
     dim, batch, epochs, warmup = train.shape[1], 256, 50, 5
     layer = torch.nn.Linear(dim, classes)

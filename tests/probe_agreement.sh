@@ -4,7 +4,8 @@
 #     lejepa embed DATA --encoder encoder.onnx --out features.safetensors
 #     tests/probe_agreement.sh features.safetensors
 #
-# All within 0.2 points. Without a split in the .csv beside the features, a quarter of the images is asked about.
+# All within 0.2 points; of the linear probe, whose batches are random, PyTorch's mean over five seeds is compared.
+# Without a split in the .csv beside the features, a quarter of the images is asked about.
 set -euo pipefail
 features=$(realpath "${1:?usage: tests/probe_agreement.sh FEATURES.safetensors}")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
