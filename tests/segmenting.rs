@@ -129,6 +129,61 @@ fn true_masks_are_compared_with_heads_an_untrained_encoder_and_a_box() {
     let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
     assert_eq!(json["clips"][0]["frames"], 3);
     assert!(std::fs::read_to_string(path.join("out/report.md")).unwrap().contains("| centred box"));
+    let page = std::fs::read_to_string(path.join("out/report.html")).unwrap();
+    // Ten frames: every other, found and true.
+    assert_eq!(page.matches("<img src=\"data:image/jpeg;base64,").count(), 2 * 5);
+    assert!(page.contains(">centred box</th>"), "{page}");
+}
+
+#[test]
+fn an_evaluation_segments_clips_too() {
+    let folder = workspace();
+    let path = folder.path();
+    write_clip(&path.join("clips/square"), &path.join("true/square"), 3);
+    picture(SIDE, SIDE, &square(7)).write_png(&path.join("clips/other/0.png")).unwrap();
+    let encoder = encoder();
+    let eval = [
+        &["eval", &encoder, "--suite", "knn", "--data", "data", "--cache", "cache"][..],
+        &["--video", "clips", "--masks", "true", "--out", "out"],
+    ]
+    .concat();
+    let table = String::from_utf8(lejepa_succeeds(path, &eval).stdout).unwrap();
+    assert!(table.contains("**Video: attention**") && table.contains("**Video: propagation**"), "{table}");
+    let found = report(&path.join("out"));
+    let names = |video: usize| -> Vec<String> {
+        let clips = found["videos"][video]["clips"].as_array().unwrap();
+        clips.iter().map(|clip| clip["name"].as_str().unwrap().to_owned()).collect()
+    };
+    // What has no true mask cannot be followed.
+    assert_eq!((names(0), names(1)), (vec!["other".to_owned(), "square".into()], vec!["square".to_owned()]));
+    let of_box = scores(&found["videos"][0], "centred box")["score"]["jaccard"].as_f64().unwrap();
+    assert!((of_box - (28. * 28.) / (42. * 42.)).abs() < ROUNDING);
+    scores(&found["videos"][1], "same encoder, untrained");
+    let page = std::fs::read_to_string(path.join("out/report.html")).unwrap();
+    for part in ["<h2>Video: attention</h2>", "<h2>Video: propagation</h2>", "href=\"#video-1\""] {
+        assert!(page.contains(part), "{part}");
+    }
+    let mask = path.join("out/video/attention/square/masks/00002.png");
+    assert_eq!(LabelMap::read(&mask).unwrap().labels.dim(), (SIDE, SIDE));
+
+    // The same command again makes no mask anew.
+    std::fs::remove_file(&mask).unwrap();
+    lejepa_succeeds(path, &eval);
+    assert!(!mask.exists());
+    let again = report(&path.join("out"));
+    assert_eq!(again["videos"][0]["clips"][1]["stills"], found["videos"][0]["clips"][1]["stills"]);
+    for (video, name) in [(0, "encoder, best head"), (1, "encoder")] {
+        let [first, second] = [&found, &again].map(|report| scores(&report["videos"][video], name));
+        let apart = first["mean"].as_f64().unwrap() - second["mean"].as_f64().unwrap();
+        assert!(apart.abs() < ROUNDING, "{name}");
+    }
+    // Other frames are other clips.
+    picture(SIDE, SIDE, &square(0)).write_png(&path.join("clips/square/00003.png")).unwrap();
+    lejepa_succeeds(path, &eval);
+    assert!(mask.exists());
+
+    let without = ["eval", &encoder, "--suite", "knn", "--data", "data", "--masks", "true"];
+    assert_eq!(lejepa(path, &without).status.code(), Some(2));
 }
 
 #[test]
@@ -149,7 +204,7 @@ fn a_mask_is_followed_through_the_clips_of_a_set() {
     assert_eq!(scores(&report, "first mask, kept")["mean"], 1.);
     let followed = scores(&report, "encoder")["score"]["jaccard"].as_f64().unwrap();
     assert!(followed > 0.8, "{followed}");
-    for file in ["cat/masks/00003.png", "dog/overlay.gif", "report.md"] {
+    for file in ["cat/masks/00003.png", "dog/overlay.gif", "report.md", "report.html"] {
         assert!(out.join(file).is_file(), "{file}");
     }
     assert_eq!(LabelMap::read(&out.join("cat/masks/00000.png")).unwrap().object(1), square(0));
@@ -181,6 +236,9 @@ fn a_convolutional_network_has_no_attention_but_follows_masks() {
         ["segment", "encoder.onnx", "frames", "--masks", "true", "--method", "propagate", "--out", "out"];
     let table = String::from_utf8(lejepa_succeeds(path, &follow).stdout).unwrap();
     assert!(table.contains("first mask, kept"), "{table}");
+    let eval = ["eval", "encoder.onnx", "--suite", "knn", "--data", "data", "--video", "frames"];
+    let stderr = String::from_utf8(lejepa(path, &eval).stderr).unwrap();
+    assert!(stderr.starts_with("error: nothing to segment: no encoder has attention"), "{stderr}");
 }
 
 /// A program that takes the place of ffmpeg: frames without end of a film, and a copy of what it is given.

@@ -6,6 +6,7 @@ mod commands;
 mod encoder_arguments;
 mod encoder_file;
 mod failure;
+mod ffmpeg;
 mod interrupt;
 mod output;
 mod picture_arguments;

@@ -218,6 +218,12 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
+    /// Neither way to masks is open.
+    #[error(
+        "nothing to segment: no encoder has attention over patches, and no clip true masks whose first one could be \
+         followed"
+    )]
+    NothingToSegment,
     /// There is nothing to segment with.
     #[error("no encoder to segment with")]
     NoCandidate,

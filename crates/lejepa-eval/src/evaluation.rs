@@ -6,9 +6,10 @@ use std::path::Path;
 use lejepa_data::Output;
 
 use crate::set_run::SetRun;
+use crate::video_run::VideoRun;
 use crate::{
-    CandidateInfo, Error, FeatureSource, LabelledSet, MissingDataset, Report, ReportFolder, Result, Shots,
-    Suite,
+    CandidateInfo, Clip, Error, FeatureSource, Ffmpeg, LabelledSet, MissingDataset, Report, ReportFolder,
+    Result, Shots, Suite,
 };
 
 /// Features to be scored.
@@ -32,6 +33,10 @@ pub struct Evaluation<'a> {
     pub missing: Vec<MissingDataset>,
     /// The rows of the tables.
     pub candidates: &'a [Candidate<'a>],
+    /// Clips that the encoders segment.
+    pub clips: &'a [Clip],
+    /// An `ffmpeg`, for clips that are films.
+    pub ffmpeg: Option<&'a Ffmpeg>,
     /// The command line, for the report.
     pub command: &'a str,
     /// Folder of extracted features.
@@ -83,6 +88,19 @@ pub enum Event<'a> {
     },
     /// The isotropy argument is about to be simulated.
     Demonstrating,
+    /// A clip is about to be segmented.
+    Segmenting {
+        /// How.
+        method: &'a str,
+        /// The clip.
+        clip: &'a str,
+        /// Its frames, if their number is known.
+        frames: Option<usize>,
+    },
+    /// This many more frames have masks.
+    Segmented(usize),
+    /// A frame cannot be read.
+    LeftOut(&'a Error),
     /// The report has got a result more, and is written.
     Scored(&'a Report),
 }
@@ -107,6 +125,7 @@ impl Evaluation<'_> {
     /// the work: that is [`Error::Stopped`], and the same evaluation goes on later.
     pub fn run(&self, observe: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>) -> Result<Report> {
         let mut observer = Observer { observe };
+        let videos = VideoRun::plan(self)?;
         let mut report = Report {
             format: Report::FORMAT,
             version: env!("CARGO_PKG_VERSION").into(),
@@ -117,6 +136,7 @@ impl Evaluation<'_> {
             candidates: self.candidates.iter().map(Candidate::info).collect::<Result<_>>()?,
             datasets: Vec::new(),
             missing: self.missing.clone(),
+            videos: Vec::new(),
             demonstration: None,
         };
         if let Some(demonstration) = &self.suite.demonstration {
@@ -128,6 +148,9 @@ impl Evaluation<'_> {
         for dataset in self.datasets {
             report.datasets.push(dataset.report(self.suite)?);
             SetRun::new(self, dataset, &mut report, &mut observer).run()?;
+        }
+        for video in videos {
+            video.run(self, &mut report, &mut observer)?;
         }
         Ok(report)
     }

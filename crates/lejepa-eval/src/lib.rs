@@ -49,6 +49,7 @@ mod statistics;
 mod suite;
 mod task;
 mod video;
+mod video_run;
 
 pub use draw::{Draw, Drawing};
 pub use error::{Error, Result};
@@ -78,5 +79,5 @@ pub use suite::{Baseline, Suite};
 pub use video::{
     AttentionMasks, AttentionSettings, Clip, ClipReport, ClipRow, Contour, Ffmpeg, Frame, FrameSource,
     HeadMasks, LabelMap, ObjectScore, Propagation, PropagationSettings, Score, Segmentation,
-    SegmentationCandidate, SegmentationEvent, SegmentationMethod, SegmentationReport, SetRow, jaccard,
+    SegmentationCandidate, SegmentationEvent, SegmentationMethod, SegmentationReport, SetRow, Still, jaccard,
 };

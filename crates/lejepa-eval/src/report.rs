@@ -3,7 +3,7 @@
 use lejepa_probe::Choice;
 use serde::{Deserialize, Serialize};
 
-use crate::{DemonstrationReport, IsotropyReport, SetPictures, Shots};
+use crate::{DemonstrationReport, IsotropyReport, SegmentationReport, SetPictures, Shots};
 
 /// Everything an evaluation found. Written as `report.json`; Markdown, CSV and HTML are made from it alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,6 +26,9 @@ pub struct Report {
     pub datasets: Vec<DatasetReport>,
     /// Sets of the suite that were not found.
     pub missing: Vec<MissingDataset>,
+    /// The masks of clips, one entry per method.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub videos: Vec<SegmentationReport>,
     /// The isotropy argument on simulated features.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub demonstration: Option<DemonstrationReport>,

@@ -8,6 +8,8 @@
 //! draws/flowers102.csv     training samples of every draw
 //! cells/0f3a.json          one probe on one kind of features, with all predictions
 //! cells/pictures-6b.json   maps and pictures
+//! cells/video-c1.json      what was found in a clip
+//! video/attention/dog/     masks and film of a clip
 //! ```
 
 use std::path::{Path, PathBuf};

@@ -4,9 +4,10 @@ use lejepa_data::Image;
 use lejepa_probe::Choice;
 
 use crate::{
-    AttentionJpegs, CandidateInfo, CandidatePictures, Comparison, DatasetReport, DrawResult, EmbeddingMap,
-    Interval, Jpeg, MapMethod, MissingDataset, PairedTest, PatchPictures, ProbeResult, Published, Report,
-    SetPictures, Shots, ShownImage, Source, Sprite,
+    AttentionJpegs, CandidateInfo, CandidatePictures, ClipReport, ClipRow, Comparison, DatasetReport,
+    DrawResult, EmbeddingMap, Interval, Jpeg, MapMethod, MissingDataset, ObjectScore, PairedTest,
+    PatchPictures, ProbeResult, Published, Report, Score, SegmentationReport, SetPictures, Shots, ShownImage,
+    Source, Sprite, Still,
 };
 
 /// One set, two probes, all samples, three candidates.
@@ -24,7 +25,45 @@ pub(crate) fn quick() -> Report {
     )];
     let pictures = pictures(&report);
     report.datasets[0].pictures = Some(pictures);
+    report.videos = vec![video("attention:mass0.6", 2), video("propagation:top5", 9)];
     report
+}
+
+/// Clips with two stills each, the first without true masks.
+fn video(protocol: &str, clips: usize) -> SegmentationReport {
+    let jpeg = Jpeg::of(&Image::from_pixels(4, 4, 1, vec![50; 16]).unwrap(), 60).unwrap();
+    let object = |object: u8| ObjectScore {
+        object,
+        score: Score { jaccard: 0.3 + 0.1 * f64::from(object), contour: 0.25 },
+        head: (object == 1).then_some(3),
+    };
+    let clip = |number: usize| ClipReport {
+        name: format!("clip <{number}>"),
+        frames: 40,
+        frames_with_truth: if number > 0 { 40 } else { 0 },
+        left_out: 1,
+        left_out_such_as: vec!["cannot use image: 00007.jpg".into()],
+        rows: if number > 0 {
+            ClipRow::new("encoder", vec![object(1), object(2)]).into_iter().collect()
+        } else {
+            Vec::new()
+        },
+        stills: ["00000", "00032"].map(|frame| still(frame, &jpeg, number > 0)).to_vec(),
+    };
+    let mut report = SegmentationReport {
+        command: "lejepa eval encoder.onnx --suite quick --data sets --video clips".into(),
+        protocol: protocol.into(),
+        encoder: "encoder.onnx".into(),
+        size: (224, 224),
+        clips: (0..clips).map(clip).collect(),
+        rows: Vec::new(),
+    };
+    report.summarise();
+    report
+}
+
+fn still(frame: &str, jpeg: &Jpeg, has_truth: bool) -> Still {
+    Still { frame: frame.into(), found: jpeg.clone(), truth: has_truth.then(|| jpeg.clone()) }
 }
 
 /// Forty points on two maps of every candidate, and two images as the first two candidates see them.
@@ -274,6 +313,7 @@ fn report(suite: &str, about: &str) -> Report {
         ],
         datasets: Vec::new(),
         missing: Vec::new(),
+        videos: Vec::new(),
         demonstration: None,
     }
 }

@@ -75,6 +75,8 @@ impl Place {
             datasets: &[self.open().unwrap()],
             missing: Vec::new(),
             candidates: &candidates,
+            clips: &[],
+            ffmpeg: None,
             command: "lejepa eval",
             cache: &self.0.path().join("cache"),
             folder: &ReportFolder::new(self.0.path().join(out)),

@@ -41,7 +41,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     bar.finish_and_clear();
     refuse_none(drawn)?;
-    eprintln!("{drawn} sheets in {}", progress::duration(clock.elapsed()));
+    let sheets = if drawn == 1 { "sheet" } else { "sheets" };
+    eprintln!("{drawn} {sheets} in {}", progress::duration(clock.elapsed()));
     output::line(arguments.pictures.out.display());
     Ok(ExitCode::SUCCESS)
 }

@@ -51,7 +51,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let path = arguments.pictures.out.join("sheet.png");
     let count = pairs.len();
     sheet(pairs)?.write_png(&path)?;
-    eprintln!("{count} pictures in {}", progress::duration(clock.elapsed()));
+    let pictures = if count == 1 { "picture" } else { "pictures" };
+    eprintln!("{count} {pictures} in {}", progress::duration(clock.elapsed()));
     output::line(path.display());
     Ok(ExitCode::SUCCESS)
 }

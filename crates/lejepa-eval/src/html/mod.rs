@@ -9,6 +9,7 @@ mod page;
 mod pictures;
 mod plot;
 mod scores;
+mod segmentation;
 mod table;
 mod text;
 
@@ -20,7 +21,7 @@ use self::text::Text;
 use crate::footnotes::Footnotes;
 use crate::number::{PENDING, counted};
 use crate::score_table::{ScoreTable, score_tables};
-use crate::{MissingDataset, Report};
+use crate::{MissingDataset, Report, SegmentationReport};
 
 /// The whole report.
 pub fn to_html(report: &Report) -> String {
@@ -34,6 +35,9 @@ pub fn to_html(report: &Report) -> String {
     }
     for (index, dataset) in report.datasets.iter().enumerate() {
         page.push(dataset::section(report, dataset, index, &footnotes));
+    }
+    for (index, video) in report.videos.iter().enumerate() {
+        page.push(segmentation::section(video, index));
     }
     if !report.candidates.is_empty() {
         page.push(candidates(report));
@@ -71,6 +75,9 @@ fn header(report: &Report) -> String {
     sections.extend(
         (0..).zip(&report.datasets).map(|(index, it): (usize, _)| (format!("set-{index}"), &*it.name)),
     );
+    let videos: Vec<String> = report.videos.iter().map(SegmentationReport::title).collect();
+    sections
+        .extend((0..).zip(&videos).map(|(index, title): (usize, _)| (format!("video-{index}"), &**title)));
     if !report.candidates.is_empty() {
         sections.push(("candidates".into(), "Candidates"));
     }
@@ -237,8 +244,10 @@ mod tests {
         let maps: usize = pictures.candidates.iter().map(|candidate| candidate.maps.len()).sum();
         assert_eq!(html.matches("<label class=\"dot").count(), maps * pictures.points.len());
         assert_eq!(html.matches("<div class=\"map\"").count(), maps);
-        // Both images, components for two candidates, attention and mask for one.
-        assert_eq!(html.matches("<img ").count(), 2 * (1 + 2 + 2));
+        // Both images, components for two candidates, attention and mask for one; two frames of every clip,
+        // with the true mask in all but the first.
+        let stills: usize = report.videos.iter().map(|video| 2 * (2 * video.clips.len() - 1)).sum();
+        assert_eq!(html.matches("<img ").count(), 2 * (1 + 2 + 2) + stills);
         // One stop for the tabulator each: buttons of a map share a name that no other map has.
         let group = |rest: &str| rest.split_once('"').map(|(name, _)| name.to_owned());
         let groups: HashSet<String> = html.split("name=\"map-").skip(1).filter_map(group).collect();
@@ -276,9 +285,29 @@ mod tests {
                     assert!(html.contains(&format!("<td class=\"n\">{number}")), "{name}, paper: {number}");
                 }
             }
+            for video in &report.videos {
+                let scores = video.rows.iter().map(|row| row.score);
+                let objects = video.clips.iter().flat_map(|clip| &clip.rows).flat_map(|row| &row.objects);
+                for score in scores.chain(objects.map(|object| object.score)) {
+                    has(&percent(score.jaccard), "J");
+                    has(&percent(score.contour), "F");
+                    has(&percent(score.mean()), "J&F");
+                }
+            }
             assert!(html.contains(&Text(&report.command).to_string()));
             assert!(!html.contains("NaN") && !html.contains("inf\""), "{name}");
         }
+    }
+
+    #[test]
+    fn a_segmentation_has_a_page_of_its_own() {
+        let report = &samples::quick().videos[1];
+        let html = report.to_html();
+        assert!(html.starts_with("<!doctype html>") && html.contains("default-src 'none'"));
+        assert!(html.contains(&Text(&report.command).to_string()));
+        // Nine clips are folded away.
+        assert_eq!(html.matches("<details>").count(), 9);
+        assert!(html.contains("clip &lt;8&gt;") && !html.contains("clip <8>"));
     }
 
     #[test]

@@ -63,7 +63,7 @@ fn columns(candidate: &CandidatePictures) -> Vec<Column> {
     columns
 }
 
-fn picture(jpeg: Option<&Jpeg>, what: &str) -> String {
+pub(super) fn picture(jpeg: Option<&Jpeg>, what: &str) -> String {
     match jpeg.and_then(Jpeg::uri) {
         Some(uri) => format!("<img src=\"{uri}\" alt=\"{}\" loading=\"lazy\"/>", Text(what)),
         None => String::new(),

@@ -4,7 +4,7 @@ use lejepa_data::Image;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::picture::Jpeg;
+use crate::picture::{Jpeg, with_longer_side};
 
 /// Square thumbnails, row by row, in one picture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,9 +46,7 @@ impl Sprite {
 
     /// A whole image in colour with its proportions, the longer side as long as that of a thumbnail.
     pub(crate) fn thumbnail(image: &Image) -> Result<Image> {
-        let longer = image.height().max(image.width());
-        let scaled = |length: usize| (length * SIDE).div_ceil(longer);
-        Ok(image.resized(scaled(image.height()), scaled(image.width()))?.with_channels(3))
+        Ok(with_longer_side(image, SIDE)?.with_channels(3))
     }
 
     /// Column and row of a thumbnail.

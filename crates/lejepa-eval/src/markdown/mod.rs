@@ -21,6 +21,7 @@ pub fn to_markdown(report: &Report) -> String {
     }
     push_scores(&mut text, report, PaperRows::All);
     push_missing(&mut text, report);
+    push_videos(&mut text, report);
     text.push_str("\n## Candidates\n\n");
     push_candidates(&mut text, report);
     text.push_str("\n## Data\n\n");
@@ -46,6 +47,7 @@ pub fn to_table(report: &Report) -> String {
     let mut text = String::new();
     push_scores(&mut text, report, PaperRows::Frozen);
     push_missing(&mut text, report);
+    push_videos(&mut text, report);
     text.push('\n');
     let images = |dataset: &DatasetReport| {
         let [test, classes] = [counted(dataset.test, "test image"), counted(dataset.classes.len(), "class")];
@@ -87,6 +89,15 @@ fn push_scores(text: &mut String, report: &Report, paper: PaperRows) {
     }
     if tables.iter().any(ScoreTable::has_pending) {
         let _ = writeln!(text, "\n{PENDING}: not measured yet.");
+    }
+}
+
+/// The scores of masks, where true ones are known.
+fn push_videos(text: &mut String, report: &Report) {
+    for video in &report.videos {
+        if let Some(table) = video.to_table() {
+            let _ = write!(text, "\n**{}**\n\n{table}", plain(&video.title()));
+        }
     }
 }
 
@@ -243,9 +254,22 @@ mod tests {
     use crate::samples;
 
     #[test]
+    fn masks_have_a_table_for_each_method() {
+        let report = samples::quick();
+        for text in [to_table(&report), to_markdown(&report)] {
+            assert!(text.contains("\n**Video: attention**\n\n| masks of |    J |    F |  J&F |\n"), "{text}");
+            assert!(
+                text.contains("mean over 16 objects of 8 clips, 320 true masks; propagation:top5."),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
     fn a_report_that_is_still_running_has_a_table_with_gaps() {
         let mut report = samples::quick();
         report.datasets[0].results.truncate(4);
+        report.videos.clear();
         let text = to_table(&report);
         assert_eq!(
             text.lines().collect::<Vec<_>>(),

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::selection::Selection;
 use super::{AttentionJpegs, CandidatePictures, PatchPictures, Pictures, SetPictures, ShownImage};
 use crate::map::{neighbour_map, principal_map};
+use crate::picture::with_longer_side;
 use crate::set_features::SetFeatures;
 use crate::{
     ATTENTION_MASS, AttentionPictures, Candidate, ComponentsOf, Error, FeatureSource, Jpeg, LabelledSet,
@@ -112,7 +113,7 @@ impl<'a> Illustration<'a> {
 
 /// Of one image.
 fn patches(encoder: &Encoder, image: &[Image; 1]) -> Result<PatchPictures> {
-    let shown = small(&seen(encoder.preprocess(), &image[0])?)?;
+    let shown = with_longer_side(&seen(encoder.preprocess(), &image[0])?, SIDE)?;
     let tokens = encoder.patch_tokens(image)?;
     let colours = patch_colours(tokens.view(), ComponentsOf::Image)?.swap_remove(0);
     let components = colours.draw((shown.height(), shown.width()), Upsampling::Smooth)?;
@@ -129,11 +130,4 @@ fn patches(encoder: &Encoder, image: &[Image; 1]) -> Result<PatchPictures> {
 
 fn jpeg(image: &Image) -> Result<Jpeg> {
     Jpeg::of(image, QUALITY)
-}
-
-/// The longer side as long as a picture's.
-fn small(image: &Image) -> Result<Image> {
-    let longer = image.height().max(image.width());
-    let scaled = |length: usize| (length * SIDE).div_ceil(longer);
-    Ok(image.resized(scaled(image.height()), scaled(image.width()))?)
 }

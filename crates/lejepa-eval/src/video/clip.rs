@@ -57,6 +57,25 @@ impl Clip {
     }
 }
 
+/// What tells a file from another one without reading it.
+type FileFacts = (PathBuf, u64, Option<std::time::SystemTime>);
+
+impl Clip {
+    /// Changes when the files of the clip do.
+    pub(crate) fn fingerprint(&self) -> Result<String> {
+        let mut files: Vec<FileFacts> = Vec::new();
+        for place in [Some(&self.frames), self.masks.as_ref()].into_iter().flatten() {
+            let paths = if place.is_dir() { images(place)? } else { vec![place.clone()] };
+            for path in paths {
+                let failed = |source| lejepa_data::Error::Io { action: "read", path: path.clone(), source };
+                let facts = std::fs::metadata(&path).map_err(failed)?;
+                files.push((path, facts.len(), facts.modified().ok()));
+            }
+        }
+        Ok(blake3::hash(format!("{files:?}").as_bytes()).to_hex()[..24].to_string())
+    }
+}
+
 fn set(path: &Path, masks: Option<&Path>) -> Result<Vec<Clip>> {
     let mut clips = Vec::new();
     for frames in folders(path)? {
@@ -127,6 +146,20 @@ mod tests {
         write(&masks.join("dog/0.png"));
         assert_eq!(Clip::find(&frames, Some(&masks)).unwrap()[0].masks, Some(masks.join("dog")));
         assert_eq!(Clip::find(&frames.join("0.png"), None).unwrap()[0].name, "0");
+    }
+
+    #[test]
+    fn a_fingerprint_changes_with_frames_and_masks() {
+        let root = tempfile::tempdir().unwrap();
+        let (frames, masks) = (root.path().join("dog"), root.path().join("masks"));
+        write(&frames.join("0.png"));
+        write(&masks.join("0.png"));
+        let fingerprint = |masks| Clip::find(&frames, masks).unwrap()[0].fingerprint().unwrap();
+        let first = fingerprint(Some(&masks));
+        assert_eq!(fingerprint(Some(&masks)), first);
+        assert_ne!(fingerprint(None), first);
+        write(&masks.join("1.png"));
+        assert_ne!(fingerprint(Some(&masks)), first);
     }
 
     #[test]

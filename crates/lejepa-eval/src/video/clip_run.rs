@@ -14,6 +14,7 @@ use super::palette::bright_colour;
 use super::score::{Frames, TrueFrame};
 use super::scoreboard::Scoreboard;
 use super::segmentation::{Watcher, whole_frame};
+use super::stills::Stills;
 use super::{
     Clip, ClipReport, Frame, FrameSource, LabelMap, Segmentation, SegmentationEvent, SegmentationMethod,
 };
@@ -39,6 +40,7 @@ pub(super) struct ClipRun<'a> {
     makers: Vec<MaskMaker>,
     first_mask: Option<LabelMap>,
     film: Option<Film>,
+    stills: Stills,
     report: ClipReport,
 }
 
@@ -61,6 +63,7 @@ impl<'a> ClipRun<'a> {
             left_out: 0,
             left_out_such_as: Vec::new(),
             rows: Vec::new(),
+            stills: Vec::new(),
         };
         let (makers, folder) = (Vec::new(), folder.to_path_buf());
         Ok(Self {
@@ -73,6 +76,7 @@ impl<'a> ClipRun<'a> {
             makers,
             first_mask: None,
             film: None,
+            stills: Stills::new(),
             report,
         })
     }
@@ -100,6 +104,7 @@ impl<'a> ClipRun<'a> {
             return Err(Error::MasksOfOthers { path: masks.clone() });
         }
         self.report.rows = self.board.finish();
+        self.report.stills = self.stills.finish();
         Ok(self.report)
     }
 
@@ -197,11 +202,16 @@ impl<'a> ClipRun<'a> {
 
     fn write(&mut self, frame: &Frame, labels: &LabelMap) -> Result<()> {
         labels.write(&self.folder.join(MASKS).join(format!("{}.png", frame.name)))?;
-        let drawn = drawn(&frame.image, labels)?;
+        let drawn = overlaid(&frame.image, labels)?;
         if self.film.is_none() {
             self.film = Some(Film::create(&self.folder, &drawn, frame.duration, self.segmentation.ffmpeg)?);
         }
-        self.film.as_mut().map_or(Ok(()), |film| film.add(&drawn, frame.duration))
+        self.film.as_mut().map_or(Ok(()), |film| film.add(&drawn, frame.duration))?;
+        self.stills.next(&frame.name, || {
+            let truth = self.truth.as_ref().map(|truth| truth.mask(&frame.name)).transpose()?.flatten();
+            let truth = truth.map(|labels| overlaid(&frame.image, &labels)).transpose()?;
+            Ok((drawn, truth))
+        })
     }
 }
 
@@ -218,7 +228,7 @@ fn refuse_to_write_over(clip: &Clip, folder: &Path) -> Result<()> {
 }
 
 /// The objects in their colours over the frame.
-fn drawn(image: &Image, labels: &LabelMap) -> Result<Image> {
+fn overlaid(image: &Image, labels: &LabelMap) -> Result<Image> {
     let mut drawn = image.clone().with_channels(3);
     for label in labels.objects() {
         let overlay = Overlay { colour: bright_colour(label), opacity: OPACITY };

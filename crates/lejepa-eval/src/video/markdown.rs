@@ -14,6 +14,11 @@ const MOST_COLUMNS: usize = 6;
 const MEASURES: [&str; 3] = ["J", "F", "J&F"];
 
 impl SegmentationReport {
+    /// What it is called beside other things, such as `Video: attention`.
+    pub(crate) fn title(&self) -> String {
+        format!("Video: {}", self.protocol.split(':').next().unwrap_or_default())
+    }
+
     /// The scores over all clips, and J of each if they are few; nothing without true masks.
     pub fn to_table(&self) -> Option<String> {
         if self.rows.is_empty() {

@@ -30,6 +30,7 @@ mod score;
 mod scoreboard;
 mod segmentation;
 mod segmentation_report;
+mod stills;
 
 pub use attention_masks::{AttentionMasks, AttentionSettings, HeadMasks};
 pub use clip::Clip;
@@ -43,3 +44,4 @@ pub use propagation::{Propagation, PropagationSettings};
 pub use score::Score;
 pub use segmentation::{Segmentation, SegmentationCandidate, SegmentationEvent, SegmentationMethod};
 pub use segmentation_report::{ClipReport, ClipRow, ObjectScore, SegmentationReport, SetRow};
+pub use stills::Still;

@@ -7,7 +7,7 @@ use lejepa_data::{Output, Preprocess, ResizeRule, write_atomically};
 use lejepa_embed::Encoder;
 
 use super::clip_run::ClipRun;
-use super::{AttentionSettings, Clip, Ffmpeg, LabelMap, PropagationSettings, SegmentationReport};
+use super::{AttentionSettings, Clip, ClipReport, Ffmpeg, LabelMap, PropagationSettings, SegmentationReport};
 use crate::{Error, Result};
 
 /// How masks are made.
@@ -103,28 +103,40 @@ impl Segmentation<'_> {
         clips: &[Clip],
         watch: &mut dyn FnMut(SegmentationEvent<'_>) -> ControlFlow<()>,
     ) -> Result<SegmentationReport> {
-        let first = self.candidates.first().ok_or(Error::NoCandidate)?;
-        let Preprocess { crop_height, crop_width, .. } = *first.encoder.preprocess();
-        let mut report = SegmentationReport {
-            command: self.command.into(),
-            protocol: self.method.protocol(),
-            encoder: first.encoder.name().into(),
-            size: (crop_height, crop_width),
-            clips: Vec::new(),
-            rows: Vec::new(),
-        };
+        let mut report = self.start()?;
         for clip in clips {
             let folder = if clips.len() == 1 { self.out.to_path_buf() } else { self.out.join(&clip.name) };
-            report.clips.push(ClipRun::start(self, clip, &folder)?.finish(watch)?);
+            report.clips.push(self.segment(clip, &folder, watch)?);
             report.summarise();
             self.write(&report)?;
         }
         Ok(report)
     }
 
+    /// A report without clips.
+    pub(crate) fn start(&self) -> Result<SegmentationReport> {
+        let first = self.candidates.first().ok_or(Error::NoCandidate)?;
+        let Preprocess { crop_height, crop_width, .. } = *first.encoder.preprocess();
+        Ok(SegmentationReport {
+            command: self.command.into(),
+            protocol: self.method.protocol(),
+            encoder: first.encoder.name().into(),
+            size: (crop_height, crop_width),
+            clips: Vec::new(),
+            rows: Vec::new(),
+        })
+    }
+
+    /// Segments one clip into a folder.
+    pub(crate) fn segment(&self, clip: &Clip, folder: &Path, watch: &mut Watcher<'_>) -> Result<ClipReport> {
+        ClipRun::start(self, clip, folder)?.finish(watch)
+    }
+
     fn write(&self, report: &SegmentationReport) -> Result<()> {
         let json = serde_json::to_string_pretty(report).map_err(Error::Json)? + "\n";
-        for (name, text) in [("report.json", json), ("report.md", report.to_markdown())] {
+        let files =
+            [("report.json", json), ("report.md", report.to_markdown()), ("report.html", report.to_html())];
+        for (name, text) in files {
             write_atomically(&self.path(name), |file| file.write_all(text.as_bytes()))?;
         }
         Ok(())

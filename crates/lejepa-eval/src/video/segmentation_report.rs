@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Score;
+use super::{Score, Still};
 
 /// The masks of a set of clips, and how good they are where that can be told.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,6 +36,8 @@ pub struct ClipReport {
     pub left_out_such_as: Vec<String>,
     /// Scores, where there are true masks.
     pub rows: Vec<ClipRow>,
+    /// A few frames with the masks that are written.
+    pub stills: Vec<Still>,
 }
 
 /// The scores of one maker of masks on one clip.
@@ -77,7 +79,7 @@ pub struct SetRow {
 
 impl ClipRow {
     /// Nothing without objects.
-    pub(super) fn new(name: &str, objects: Vec<ObjectScore>) -> Option<Self> {
+    pub(crate) fn new(name: &str, objects: Vec<ObjectScore>) -> Option<Self> {
         let score = Score::average(objects.iter().map(|object| object.score))?;
         Some(Self { name: name.into(), score, mean: score.mean(), objects })
     }
@@ -85,7 +87,7 @@ impl ClipRow {
 
 impl SegmentationReport {
     /// Averages over clips.
-    pub(super) fn summarise(&mut self) {
+    pub(crate) fn summarise(&mut self) {
         let mut names: Vec<&str> = Vec::new();
         for row in self.clips.iter().flat_map(|clip| &clip.rows) {
             if !names.contains(&row.name.as_str()) {
@@ -116,6 +118,7 @@ mod tests {
             left_out: 0,
             left_out_such_as: Vec::new(),
             rows: ClipRow::new("encoder", objects).into_iter().collect(),
+            stills: Vec::new(),
         };
         let mut report = SegmentationReport {
             command: String::new(),

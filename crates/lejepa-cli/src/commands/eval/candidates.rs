@@ -25,15 +25,19 @@ struct OpenedEncoder {
 }
 
 /// What probes ask of an encoder.
-const UNTRAINED_OUTPUTS: [Output; 2] = [Output::Embedding, Output::ClsLast2];
+const PROBED: [Output; 2] = [Output::Embedding, Output::ClsLast2];
+/// What segmentation asks of it too.
+const SEGMENTED: [Output; 2] = [Output::PatchTokens, Output::ClsAttention];
 
 pub(super) fn open(arguments: &Arguments, suite: &Suite) -> Result<Opened> {
     let names = names(arguments);
+    let segmented: &[Output] = if arguments.video.is_some() { &SEGMENTED } else { &[] };
+    let outputs = [&PROBED, segmented].concat();
     let mut encoders = Vec::new();
     for (path, name) in arguments.encoders.iter().zip(names) {
         let encoder = open_encoder(path, &arguments.computing)?;
         let untrained = match suite.baselines.contains(&Baseline::Untrained) {
-            true => untrained(&encoder, &UNTRAINED_OUTPUTS, &arguments.computing.plain_opener())?,
+            true => untrained(&encoder, &outputs, &arguments.computing.plain_opener())?,
             false => None,
         };
         if untrained.is_none() && suite.baselines.contains(&Baseline::Untrained) {

@@ -11,12 +11,12 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use clap::Args;
 use indicatif::ProgressBar;
-use lejepa_eval::{Evaluation, Event, ReportFolder, Suite, to_table};
+use lejepa_eval::{Clip, Evaluation, Event, ReportFolder, Suite, to_table};
 
 use crate::command_line::command_line;
 use crate::encoder_arguments::EncoderArguments;
 use crate::source::SourceOptions;
-use crate::{interrupt, output, progress};
+use crate::{failure, ffmpeg, interrupt, output, progress};
 
 /// Score encoders on labelled data, with untrained ones and raw pixels beside them
 ///
@@ -40,6 +40,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["data", "format", "fold", "images", "labels"])]
     data_root: Option<PathBuf>,
 
+    /// Clips to segment for the report too, as `lejepa segment` does: by attention, and by following the first
+    /// of the true masks
+    #[arg(long, value_name = "PATH")]
+    video: Option<PathBuf>,
+
+    /// Folder of their true masks [default: those of DAVIS, if it is its root]
+    #[arg(long, value_name = "FOLDER", requires = "video")]
+    masks: Option<PathBuf>,
+
     /// Folder for report.html, report.md, report.json and tables [default: beside the first encoder]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -62,6 +71,7 @@ impl Arguments {
         match (self.encoders.is_empty(), has_data) {
             (true, true) => bail!("no encoder to evaluate: lejepa eval ENCODER --suite {}", self.suite),
             (false, false) => bail!("no data to evaluate on: use --data PATH or --data-root FOLDER"),
+            (true, _) if self.video.is_some() => bail!("no encoder to segment the video with"),
             (true, false) if suite.demonstration.is_none() => {
                 bail!("the suite {} needs an encoder and data: lejepa eval ENCODER --data PATH", self.suite)
             }
@@ -94,6 +104,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let suite = Suite::load(&arguments.suite)?;
     arguments.check(&suite)?;
     let (datasets, missing) = sets::open(arguments, &suite)?;
+    let clips = match &arguments.video {
+        Some(path) => Clip::find(path, arguments.masks.as_deref())?,
+        None => Vec::new(),
+    };
+    let ffmpeg = ffmpeg::installed().filter(|_| arguments.video.is_some());
     let opened = candidates::open(arguments, &suite)?;
     let candidates = opened.candidates();
 
@@ -105,6 +120,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         datasets: &datasets,
         missing,
         candidates: &candidates,
+        clips: &clips,
+        ffmpeg: ffmpeg.as_ref(),
         command: &command_line(),
         cache: &cache,
         folder: &folder,
@@ -131,6 +148,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             }
             Event::Drawing { dataset, candidate } => {
                 spin(&mut bar, format!("{dataset}: pictures of {candidate}"));
+            }
+            Event::Segmenting { method, clip, frames } => {
+                bar.finish_and_clear();
+                bar = frames.map_or_else(progress::spinner, |frames| progress::bar(frames as u64));
+                bar.set_message(format!("{clip}: masks by {method}"));
+            }
+            Event::Segmented(frames) => bar.inc(frames as u64),
+            Event::LeftOut(error) => {
+                let reason = failure::sentence_of(error);
+                bar.suspend(|| eprintln!("note: left out: {reason}"));
             }
             Event::Demonstrating => spin(&mut bar, "simulated features".into()),
             Event::Scored(_) => bar.finish_and_clear(),

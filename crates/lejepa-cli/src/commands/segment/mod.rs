@@ -19,7 +19,7 @@ use crate::command_line::command_line;
 use crate::encoder_arguments::{ComputingArguments, RuntimeArguments};
 use crate::picture_arguments::at_least_one;
 use crate::untrained::untrained;
-use crate::{failure, interrupt, output, progress};
+use crate::{failure, ffmpeg, interrupt, output, progress};
 
 /// Find the objects of a video: by what the encoder looks at, or by following a mask
 ///
@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     /// of such folders, or the root of DAVIS
     video: PathBuf,
 
-    /// Folder to write masks, films and report.md and report.json into
+    /// Folder to write masks, films, report.html, report.md and report.json into
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
 
@@ -70,11 +70,7 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     fn ffmpeg(&self) -> Option<Ffmpeg> {
-        let installed = || {
-            let folders = std::env::var_os("PATH").unwrap_or_default();
-            Ffmpeg::find(std::env::split_paths(&folders))
-        };
-        self.ffmpeg.as_ref().map(Ffmpeg::at).or_else(installed)
+        self.ffmpeg.as_ref().map(Ffmpeg::at).or_else(ffmpeg::installed)
     }
 
     /// The same encoder before its first step, if there is something to compare with.
@@ -152,7 +148,7 @@ fn segment(arguments: &Arguments, segmentation: &Segmentation<'_>, clips: &[Clip
     let frames: usize = report.clips.iter().map(|clip| clip.frames).sum();
     let speed = frames as f64 / clock.elapsed().as_secs_f64();
     let time = progress::duration(clock.elapsed());
-    eprintln!("{frames} masks in {time} ({speed:.1} frames/s), written to {out}");
+    eprintln!("{frames} masks in {time} ({speed:.1} frames/s), written to {out}: open report.html");
     match report.to_table() {
         _ if arguments.json => output::line(serde_json::to_string_pretty(&report)?),
         Some(table) => output::line(table.trim_end()),

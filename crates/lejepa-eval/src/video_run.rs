@@ -1,0 +1,128 @@
+//! The clips of an evaluation: masks by attention, and by following the first of the true ones.
+
+use std::ops::ControlFlow;
+
+use crate::evaluation::Observer;
+use crate::{
+    ATTENTION_MASS, AttentionSettings, Clip, ClipReport, Error, Evaluation, Event, FeatureSource,
+    PropagationSettings, Report, Result, Segmentation, SegmentationCandidate, SegmentationEvent,
+    SegmentationMethod,
+};
+
+/// One method, with the clips and the encoders that it can be used on.
+pub(crate) struct VideoRun<'a> {
+    /// What its folder is called.
+    name: &'static str,
+    method: SegmentationMethod,
+    clips: Vec<&'a Clip>,
+    candidates: Vec<SegmentationCandidate<'a>>,
+}
+
+/// Changes when the same clips come out differently.
+const VERSION: u32 = 1;
+
+impl<'a> VideoRun<'a> {
+    /// What there is to do; an error if there are clips, and nothing can be done with them.
+    pub(crate) fn plan(evaluation: &'a Evaluation<'a>) -> Result<Vec<Self>> {
+        let settings = AttentionSettings { mass: ATTENTION_MASS, smoothing: 0. };
+        let attention = SegmentationMethod::Attention { settings, head: None };
+        let settings = PropagationSettings::default();
+        let propagation = SegmentationMethod::Propagation { settings, first_mask: None };
+        let runs = [("attention", attention, false), ("propagation", propagation, true)];
+        let runs: Vec<Self> = runs
+            .into_iter()
+            .map(|(name, method, needs_masks)| Self {
+                name,
+                clips: evaluation.clips.iter().filter(|clip| clip.masks.is_some() || !needs_masks).collect(),
+                candidates: encoders(evaluation, &method),
+                method,
+            })
+            .filter(|run| !run.clips.is_empty() && !run.candidates.is_empty())
+            .collect();
+        match runs.is_empty() && !evaluation.clips.is_empty() {
+            true => Err(Error::NothingToSegment),
+            false => Ok(runs),
+        }
+    }
+
+    /// Segments all clips; the report is written after each.
+    pub(crate) fn run(
+        &self,
+        evaluation: &Evaluation<'_>,
+        report: &mut Report,
+        observer: &mut Observer<'_>,
+    ) -> Result<()> {
+        let out = evaluation.folder.path().join("video").join(self.name);
+        let segmentation = Segmentation {
+            method: self.method.clone(),
+            candidates: &self.candidates,
+            ffmpeg: evaluation.ffmpeg,
+            most_frames: None,
+            out: &out,
+            command: evaluation.command,
+        };
+        let mut video = segmentation.start()?;
+        for &clip in &self.clips {
+            video.clips.push(self.clip(&segmentation, clip, evaluation, observer)?);
+            video.summarise();
+            report.videos.retain(|other| other.protocol != video.protocol);
+            report.videos.push(video.clone());
+            evaluation.folder.write(report)?;
+            observer.tell(Event::Scored(report))?;
+        }
+        Ok(())
+    }
+
+    /// One clip, or what an earlier evaluation found in it.
+    fn clip(
+        &self,
+        segmentation: &Segmentation<'_>,
+        clip: &Clip,
+        evaluation: &Evaluation<'_>,
+        observer: &mut Observer<'_>,
+    ) -> Result<ClipReport> {
+        let key = self.key(segmentation, clip)?;
+        let folder = segmentation.out.join(&clip.name);
+        if let Some(found) = evaluation.folder.read_cell(&key).filter(|_| folder.is_dir()) {
+            return Ok(found);
+        }
+        let mut watch = |event: SegmentationEvent<'_>| {
+            let told = observer.tell(match event {
+                SegmentationEvent::Clip { name, frames } => {
+                    Event::Segmenting { method: self.name, clip: name, frames }
+                }
+                SegmentationEvent::Frames(frames) => Event::Segmented(frames),
+                SegmentationEvent::LeftOut(error) => Event::LeftOut(error),
+            });
+            if told.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let found = segmentation.segment(clip, &folder, &mut watch)?;
+        evaluation.folder.write_cell(&key, &found)?;
+        Ok(found)
+    }
+
+    /// A name for what is found in a clip: the same one stands for the same masks.
+    fn key(&self, segmentation: &Segmentation<'_>, clip: &Clip) -> Result<String> {
+        let candidate = |candidate: &SegmentationCandidate<'_>| {
+            Ok((candidate.name.to_owned(), candidate.encoder.fingerprint()?))
+        };
+        let candidates = self.candidates.iter().map(candidate).collect::<Result<Vec<_>>>()?;
+        let parts = (VERSION, segmentation.start()?.protocol, candidates, clip.fingerprint()?);
+        let json = serde_json::to_vec(&parts).map_err(Error::Json)?;
+        Ok(format!("video-{}", &blake3::hash(&json).to_hex()[..24]))
+    }
+}
+
+/// The encoders that have what a method looks at.
+fn encoders<'a>(
+    evaluation: &'a Evaluation<'a>,
+    method: &SegmentationMethod,
+) -> Vec<SegmentationCandidate<'a>> {
+    let encoder = |candidate: &'a crate::Candidate<'a>| match candidate.source {
+        FeatureSource::Encoder(encoder) if encoder.has(method.output()) => {
+            Some(SegmentationCandidate { name: &candidate.name, encoder })
+        }
+        _ => None,
+    };
+    evaluation.candidates.iter().filter_map(encoder).collect()
+}
