@@ -57,7 +57,7 @@ pub(super) fn apply<J: Joint>(
 }
 
 /// Gradients of parameters until their turn comes.
-type Waiting = Arc<Mutex<Vec<Tensor>>>;
+type Waiting = Arc<Mutex<Vec<Option<Tensor>>>>;
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -88,7 +88,9 @@ impl CustomOp2 for Tie {
         if !parameter.track_op() {
             return Ok((of_before, None));
         }
-        let of_parameter = lock(&self.waiting).get(self.index).map(|found| found.reshape(parameter.shape()));
+        // Taken: there is a sum of gradients from now on, and it is a copy.
+        let found = lock(&self.waiting).get_mut(self.index).and_then(Option::take);
+        let of_parameter = found.map(|found| found.reshape(parameter.shape()));
         Ok((of_before, of_parameter.transpose()?))
     }
 }
@@ -163,7 +165,7 @@ impl<J: Joint> CustomOp2 for Recorded<J> {
             .into_iter()
             .map(|values| {
                 let length = values.len();
-                Tensor::from_vec(values, length, device)
+                Tensor::from_vec(values, length, device).map(Some)
             })
             .collect::<Result<_>>()?;
         let of_rows = of_rows.map(|values| Tensor::from_vec(values, rows[0].shape(), device)).transpose()?;

@@ -13,6 +13,7 @@ use super::super::standardise::standardise_gradient;
 use super::heads::{Heads, Values};
 use super::rows::{add_kept, add_rows, add_up, gather, split, split_mut, standardise_kept};
 use super::{Images, Kept, NormedLinear, ScaledLinear};
+use crate::stopwatch::Laps;
 
 /// What the branch needs beside its rows.
 pub(crate) struct AttentionBranch<'a> {
@@ -149,20 +150,25 @@ impl Joint for Attention {
             let (queries, mixed) = (&mut queries[..count * outputs], &mut mixed[..count * outputs]);
             let keys_and_values = &mut keys_and_values[..2 * count * image];
             let lengths = [count * heads.tokens, count * image, count * outputs, heads.scratch()];
+            let mut laps = Laps::start();
             with_scratch(lengths, |[scales, normed, changes, scratch]| {
                 standardise_kept(&kept, xs, normed, scales, dim, self.epsilon);
+                laps.end("norms");
                 let result = MatrixMut::new(queries, dim);
                 multiply(sizes.queries(normed), &query_layer, result, Start::Row(query_bias));
                 let result = MatrixMut::new(keys_and_values, 2 * dim);
                 multiply(Matrix::new(normed, dim), &key_value_layer, result, Start::Row(key_value_bias));
+                laps.end("qkv");
                 for image_index in 0..count {
                     let values = values(queries, keys_and_values, image_index, sizes);
                     let mixed = &mut mixed[image_index * outputs..][..outputs];
                     heads.forward(values, mixed, scratch);
                 }
+                laps.end("attention");
                 let result = MatrixMut::new(changes, dim);
                 multiply(Matrix::new(mixed, dim), &projection, result, Start::Row(&second_bias));
                 add_kept(&kept, changes, ys, outputs, |kept| kept.factor);
+                laps.end("attention output");
             });
         });
         (ys, remembered)
@@ -256,16 +262,19 @@ impl Attention {
             count * image,
             heads.scratch(),
         ];
+        let mut laps = Laps::start();
         with_scratch(
             lengths,
             |[scales, normed, gradient, of_mixed, of_queries, of_pairs, of_normed, scratch]| {
                 standardise_kept(&rows.kept, rows.xs, normed, scales, dim, self.epsilon);
+                laps.end("norms");
                 gather(&rows.kept, rows.gradient, gradient, outputs);
                 let gradient_rows = Matrix::new(gradient, dim);
                 let mixed = Matrix::new(&rows.mixed[..count * outputs], dim);
                 multiply(gradient_rows, &layers.projection, MatrixMut::new(of_mixed, dim), Start::Zero);
                 multiply_transposed(gradient_rows, mixed, MatrixMut::new(second_weight, dim), Start::Result);
                 add_rows(gradient, second_bias);
+                laps.end("attention output");
                 for image_index in 0..count {
                     let values = values(rows.queries, rows.keys_and_values, image_index, sizes);
                     heads.backward(
@@ -276,6 +285,7 @@ impl Attention {
                         scratch,
                     );
                 }
+                laps.end("attention");
                 let (query_rows, pair_rows) = (Matrix::new(of_queries, dim), Matrix::new(of_pairs, 2 * dim));
                 let result_view = MatrixMut::new(query_weight, dim);
                 multiply_transposed(query_rows, sizes.queries(normed), result_view, Start::Result);
@@ -285,8 +295,10 @@ impl Attention {
                 add_rows(of_pairs, key_value_bias);
                 multiply(pair_rows, &layers.keys_and_values, MatrixMut::new(of_normed, dim), Start::Zero);
                 multiply(query_rows, &layers.queries, sizes.queries_mut(of_normed), Start::Result);
+                laps.end("qkv");
                 standardise_gradient(normed, of_normed, scales, dim);
                 add_kept(&rows.kept, of_normed, result, image, |_| 1.);
+                laps.end("norms");
             },
         );
     }

@@ -12,6 +12,7 @@ use super::super::scratch::with_scratch;
 use super::super::standardise::standardise_gradient;
 use super::rows::{add_kept, add_rows, add_up, gather, split, split_mut, standardise_kept};
 use super::{Images, NormedLinear, ROWS_AT_A_TIME, ScaledLinear};
+use crate::stopwatch::Laps;
 
 /// What the branch needs beside its rows.
 pub(crate) struct MlpBranch<'a> {
@@ -74,10 +75,12 @@ impl Joint for Mlp {
             let count = kept.len() * tokens;
             let block = count.min(ROWS_AT_A_TIME);
             ys.copy_from_slice(xs);
+            let mut laps = Laps::start();
             with_scratch(
                 [count * dim, count, block * hidden, count * dim],
                 |[normed, scales, active, changes]| {
                     standardise_kept(&kept, xs, normed, scales, dim, self.epsilon);
+                    laps.end("norms");
                     let blocks =
                         normed.chunks(ROWS_AT_A_TIME * dim).zip(changes.chunks_mut(ROWS_AT_A_TIME * dim));
                     let blocks = blocks.zip(hidden_rows.chunks_mut(ROWS_AT_A_TIME * hidden));
@@ -91,6 +94,7 @@ impl Joint for Mlp {
                         multiply(Matrix::new(active, hidden), &narrowing, result, Start::Row(&second_bias));
                     }
                     add_kept(&kept, changes, ys, image, |kept| kept.factor);
+                    laps.end("MLP");
                 },
             );
         });
@@ -157,8 +161,10 @@ impl Mlp {
         let block = count.min(ROWS_AT_A_TIME);
         result.copy_from_slice(rows.gradient);
         let lengths = [count, count * dim, count * dim, count * dim, block * hidden, block * hidden];
+        let mut laps = Laps::start();
         with_scratch(lengths, |[scales, normed, gradient, of_normed, active, slopes]| {
             standardise_kept(&kept, rows.xs, normed, scales, dim, self.epsilon);
+            laps.end("norms");
             gather(&kept, rows.gradient, gradient, image);
             let blocks = normed.chunks(ROWS_AT_A_TIME * dim).zip(gradient.chunks(ROWS_AT_A_TIME * dim));
             let blocks = blocks.zip(rows.hidden_rows.chunks(ROWS_AT_A_TIME * hidden));
@@ -178,8 +184,10 @@ impl Mlp {
                 add_rows(slopes, first_bias);
                 multiply(slope_rows, &layers.widening, MatrixMut::new(of_normed, dim), Start::Zero);
             }
+            laps.end("MLP");
             standardise_gradient(normed, of_normed, scales, dim);
             add_kept(&kept, of_normed, result, image, |_| 1.);
+            laps.end("norms");
         });
     }
 }

@@ -15,6 +15,7 @@ use super::super::standardise::{standardise, standardise_gradient};
 use super::super::window::Windows;
 use super::rows::{add_rows, add_up, split, split_mut};
 use super::{Images, NormedLinear, ROWS_OF_A_SUM, SUMS, ScaledLinear};
+use crate::stopwatch::Laps;
 
 /// What the branch needs beside its rows.
 pub(crate) struct SpatialBranch<'a> {
@@ -115,21 +116,26 @@ impl Joint for Spatial {
         let tasks = tasks.zip(kept.hidden.par_chunks_mut(task * places * hidden));
         let tasks = tasks.zip(self.images.factors.par_chunks(task));
         tasks.with_max_len(1).for_each(|((((ys, xs), spatial), hidden_rows), factors)| {
+            let mut laps = Laps::start();
             for (spatial, xs) in spatial.chunks_exact_mut(image).zip(xs.chunks_exact(image)) {
                 convolve_image(&self.windows, dim, xs, &kernel, spatial);
                 for row in spatial.chunks_exact_mut(dim) {
                     row.iter_mut().zip(layers.depthwise_bias).for_each(|(value, bias)| *value += bias);
                 }
             }
+            laps.end("depthwise");
             let count = xs.len() / dim;
             with_scratch([count * dim, count, count * hidden], |[normed, scales, active]| {
                 standardise(spatial, normed, scales, dim, self.epsilon);
+                laps.end("norms");
                 let result = MatrixMut::new(hidden_rows, hidden);
                 multiply(Matrix::new(normed, dim), &widening, result, Start::Row(&folded.bias));
                 activate(hidden_rows, active);
+                laps.end("MLP");
                 for image in active.chunks_exact_mut(places * hidden) {
                     respond(image, layers.response_weight, layers.response_bias);
                 }
+                laps.end("norms");
                 let changes = MatrixMut::new(normed, dim);
                 multiply(Matrix::new(active, hidden), &narrowing, changes, Start::Row(&second_bias));
                 let images = ys.chunks_exact_mut(image).zip(xs.chunks_exact(image));
@@ -137,6 +143,7 @@ impl Joint for Spatial {
                     let values = ys.iter_mut().zip(xs).zip(changes);
                     values.for_each(|((y, x), change)| *y = x + factor * change);
                 }
+                laps.end("MLP");
             });
         });
         (ys, kept)
@@ -217,6 +224,7 @@ impl Spatial {
         let (image, hidden_image) = (self.images.tokens * dim, self.images.tokens * hidden);
         let count = xs.len() / dim;
         let lengths = [count, count * dim, count * dim, count * hidden, count * hidden];
+        let mut laps = Laps::start();
         with_scratch(lengths, |[scales, normed, of_spatial, active, slopes]| {
             let scaled = of_spatial; // until it is what it is called
             for ((scaled, gradient), factor) in
@@ -226,26 +234,32 @@ impl Spatial {
             }
             multiply(Matrix::new(scaled, dim), narrowing, MatrixMut::new(slopes, hidden), Start::Zero);
             activate(hidden_rows, active);
+            laps.end("MLP");
             let images = active.chunks_exact_mut(hidden_image).zip(slopes.chunks_exact_mut(hidden_image));
             for (active, slopes) in images {
                 // The rows become those behind the norm, the slopes those before it.
                 let parameters = [layers.response_weight, layers.response_bias];
                 respond_gradient(parameters, active, slopes, [response, response_bias]);
             }
+            laps.end("norms");
             let rows = Matrix::new(scaled, dim);
             let result_of_second = MatrixMut::new(second, hidden);
             multiply_transposed(rows, Matrix::new(active, hidden), result_of_second, Start::Result);
             add_rows(scaled, second_bias);
 
             slope_times(slopes, hidden_rows);
+            laps.end("MLP");
             standardise(spatial, normed, scales, dim, self.epsilon);
+            laps.end("norms");
             let slopes = Matrix::new(hidden_rows, hidden);
             let result_of_first = MatrixMut::new(weight, dim);
             multiply_transposed(slopes, Matrix::new(normed, dim), result_of_first, Start::Result);
             let of_spatial = scaled;
             multiply(slopes, widening, MatrixMut::new(of_spatial, dim), Start::Zero);
             add_rows(hidden_rows, bias);
+            laps.end("MLP");
             standardise_gradient(normed, of_spatial, scales, dim);
+            laps.end("norms");
             add_rows(of_spatial, kernel_bias);
             let images = result.chunks_exact_mut(image).zip(of_spatial.chunks_exact(image));
             for ((result, of_spatial), xs) in images.zip(xs.chunks_exact(image)) {
@@ -253,6 +267,7 @@ impl Spatial {
                 correlate_image(&self.windows, dim, xs, of_spatial, kernel);
             }
             result.iter_mut().zip(gradient).for_each(|(result, gradient)| *result += gradient);
+            laps.end("depthwise");
         });
     }
 }
