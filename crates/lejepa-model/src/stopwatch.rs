@@ -4,9 +4,14 @@
 //! runs, [`part`] puts a mark behind and before the part's operations: passing it in the backward pass moves the hand
 //! as entering and leaving the part does in the forward pass. A mark copies its tensor, which the stopwatch keeps
 //! apart; while it stands, there are no marks.
+//!
+//! Fused blocks are one part, which many threads work on. Their tasks take [`Laps`], and the time of [`BLOCKS`] is
+//! divided among the stages as the laps of all threads are.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use candle_core::{CpuStorage, CustomOp1, Layout, Shape, Tensor};
@@ -14,6 +19,14 @@ use candle_core::{CpuStorage, CustomOp1, Layout, Shape, Tensor};
 thread_local! {
     static RUNNING: RefCell<Option<Stopwatch>> = const { RefCell::new(None) };
 }
+
+/// The part that is divided.
+pub(crate) const BLOCKS: &str = "blocks";
+
+/// Whether a stopwatch runs, on any thread.
+static TAKES_LAPS: AtomicBool = AtomicBool::new(false);
+/// What all threads together took for the stages.
+static STAGES: Mutex<BTreeMap<&'static str, Duration>> = Mutex::new(BTreeMap::new());
 
 /// Under this name is what the stopwatch itself costs.
 const MARKS: &str = "marks";
@@ -29,6 +42,12 @@ struct Stopwatch {
 pub fn start(name: &'static str) {
     let stopwatch = Stopwatch { times: BTreeMap::new(), current: name, since: Instant::now() };
     RUNNING.with_borrow_mut(|running| *running = Some(stopwatch));
+    stages().clear();
+    TAKES_LAPS.store(true, Ordering::Relaxed);
+}
+
+fn stages() -> std::sync::MutexGuard<'static, BTreeMap<&'static str, Duration>> {
+    STAGES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Stops it: the time of every part, the marks' own left out.
@@ -36,7 +55,54 @@ pub fn stop() -> BTreeMap<&'static str, Duration> {
     enter(MARKS);
     let mut times = RUNNING.with_borrow_mut(Option::take).map_or_else(BTreeMap::new, |running| running.times);
     times.remove(MARKS);
+    TAKES_LAPS.store(false, Ordering::Relaxed);
+    divide(&mut times, &std::mem::take(&mut *stages()));
     times
+}
+
+/// The time of blocks, divided among their stages.
+fn divide(times: &mut BTreeMap<&'static str, Duration>, stages: &BTreeMap<&'static str, Duration>) {
+    let all: f64 = stages.values().map(Duration::as_secs_f64).sum();
+    if all == 0. {
+        return;
+    }
+    if let Some(blocks) = times.remove(BLOCKS) {
+        for (stage, time) in stages {
+            *times.entry(stage).or_default() += blocks.mul_f64(time.as_secs_f64() / all);
+        }
+    }
+}
+
+/// The stages of a task, one after the other.
+pub(crate) struct Laps {
+    /// Nothing while no stopwatch runs.
+    since: Option<Instant>,
+    taken: Vec<(&'static str, Duration)>,
+}
+
+impl Laps {
+    /// The first stage begins.
+    pub(crate) fn start() -> Self {
+        let since = TAKES_LAPS.load(Ordering::Relaxed).then(Instant::now);
+        Self { since, taken: Vec::new() }
+    }
+
+    /// A stage has ended, and the next begins.
+    pub(crate) fn end(&mut self, stage: &'static str) {
+        if let Some(since) = &mut self.since {
+            let now = Instant::now();
+            self.taken.push((stage, now - std::mem::replace(since, now)));
+        }
+    }
+}
+
+impl Drop for Laps {
+    fn drop(&mut self) {
+        if !self.taken.is_empty() {
+            let mut stages = stages();
+            self.taken.iter().for_each(|(stage, time)| *stages.entry(stage).or_default() += *time);
+        }
+    }
 }
 
 /// Work without a gradient of its own.
@@ -137,9 +203,37 @@ mod tests {
         let gradient = run();
         let times = stop();
         assert_eq!(gradient, [2., 4.]);
-        assert_eq!(times.keys().copied().collect::<Vec<_>>(), ["fast", "rest", "slow"]);
+        assert!(["fast", "rest", "slow"].iter().all(|name| times.contains_key(name)), "{times:?}");
         assert!(times["slow"] >= NAP && times["fast"] < NAP && times["rest"] < NAP, "{times:?}");
         assert_eq!(run(), gradient, "a stopwatch that stands changes nothing");
         assert!(stop().is_empty());
+
+        // Other threads take laps, which belong to the one stopwatch that runs.
+        start("rest");
+        let laps = || {
+            let mut laps = Laps::start();
+            laps.end("a stage");
+        };
+        std::thread::scope(|scope| {
+            [scope.spawn(laps), scope.spawn(laps)].map(|thread| thread.join().unwrap())
+        });
+        assert!(stages().contains_key("a stage"));
+        timed(BLOCKS, || std::thread::sleep(NAP));
+        let times = stop();
+        assert!(times.contains_key("a stage") && !times.contains_key(BLOCKS), "{times:?}");
+        Laps::start().end("late");
+        assert!(!stages().contains_key("late"));
+    }
+
+    #[test]
+    fn blocks_are_divided_as_the_laps_of_their_stages_are() {
+        let seconds = Duration::from_secs;
+        let before = BTreeMap::from([(BLOCKS, seconds(8)), ("norms", seconds(1))]);
+        let mut times = before.clone();
+        divide(&mut times, &BTreeMap::from([("norms", seconds(4)), ("MLP", seconds(12))]));
+        assert_eq!(times, BTreeMap::from([("MLP", seconds(6)), ("norms", seconds(3))]));
+        times.clone_from(&before);
+        divide(&mut times, &BTreeMap::new());
+        assert_eq!(times, before);
     }
 }

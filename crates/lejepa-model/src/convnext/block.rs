@@ -2,7 +2,7 @@
 
 use crate::layers::{DepthwiseConvolution, DropPath, FeatureMap, LayerNorm, Linear, ResponseNorm};
 use crate::ops::{SpatialBranch, is_fused, spatial_branch};
-use crate::stopwatch::part;
+use crate::stopwatch::{BLOCKS, part};
 use crate::{ConvNextShape, Pass, Result, Scope};
 
 #[derive(Debug, Clone)]
@@ -64,7 +64,7 @@ impl Block {
             epsilon: LayerNorm::EPSILON as f32,
             factors: self.drop_path.factors(images, pass).unwrap_or_else(|| vec![1.; images]),
         };
-        Ok(map.with_rows(part("blocks", &map.rows, |rows| spatial_branch(rows, branch))?))
+        Ok(map.with_rows(part(BLOCKS, &map.rows, |rows| spatial_branch(rows, branch))?))
     }
 
     /// With one operation per layer.

@@ -95,8 +95,7 @@ impl BatchNorm {
         at_least_two(samples)?;
         let rows = part("convolutions", &map.rows, |rows| -> Result<_> {
             let settings = (Self::EPSILON, activation);
-            let normalised =
-                convolve_and_norm(rows, &kernel, &windows, [&self.weight, &self.bias], settings)?;
+            let normalised = convolve_and_norm(rows, kernel, &windows, [&self.weight, &self.bias], settings)?;
             let (mean, variance) = (normalised.mean, normalised.variance);
             self.follow(&Statistics { mean, variance, samples }, pass)?;
             Ok(normalised.ys)

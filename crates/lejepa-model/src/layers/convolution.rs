@@ -60,14 +60,14 @@ impl Convolution {
         Ok(FeatureMap { rows, images: map.images, size: windows.output })
     }
 
-    /// The kernel `(outputs, inputs, taps)` and its windows, if that is all there is: no groups, no bias.
-    pub(super) fn ungrouped(&self, map: &FeatureMap) -> Result<Option<(Tensor, Windows)>> {
-        let ConvolutionShape { inputs, outputs, kernel, stride, padding, groups } = self.shape;
+    /// The kernel `(outputs, inputs, kernel, kernel)` and its windows, if that is all there is: no groups, no bias.
+    pub(super) fn ungrouped(&self, map: &FeatureMap) -> Result<Option<(&Tensor, Windows)>> {
+        let ConvolutionShape { kernel, stride, padding, groups, .. } = self.shape;
         if groups != 1 || self.bias.is_some() {
             return Ok(None);
         }
         let windows = Windows::new(Window { kernel, stride, padding }, map.images, map.size)?;
-        Ok(Some((self.weight.reshape((outputs, inputs, kernel * kernel))?, windows)))
+        Ok(Some((&self.weight, windows)))
     }
 
     fn forward_rows(&self, rows: &Tensor, windows: &Windows) -> Result<Tensor> {

@@ -16,7 +16,7 @@ use candle_core::Tensor;
 use self::block::{Block, Tokens};
 use crate::layers::{LayerNorm, PatchEmbed, resample_position_embedding};
 use crate::ops::{Outputs, halves, place_tokens};
-use crate::stopwatch::part;
+use crate::stopwatch::{BLOCKS, part};
 use crate::{Error, Initialisation, Pass, Result, Scope};
 
 pub use self::shape::{Pool, VitShape};
@@ -123,7 +123,7 @@ impl VisionTransformer {
             let all = blocks.clone().map(|(index, block)| block.halves(&tokens, outputs(index), pass));
             if let Some(all) = all.collect::<Option<Vec<_>>>() {
                 let all = all.into_iter().flatten().collect();
-                let rows = part("blocks", &tokens.rows, |rows| halves(rows, all))?;
+                let rows = part(BLOCKS, &tokens.rows, |rows| halves(rows, all))?;
                 return Ok(tokens.with_outputs(rows, last));
             }
         }
