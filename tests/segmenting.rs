@@ -144,7 +144,7 @@ fn an_evaluation_segments_clips_too() {
     let encoder = encoder();
     let eval = [
         &["eval", &encoder, "--suite", "knn", "--data", "data", "--cache", "cache"][..],
-        &["--video", "clips", "--masks", "true", "--out", "out"],
+        &["--video", "clips", "--masks", "true", "--video-size", "28", "--out", "out"],
     ]
     .concat();
     let table = String::from_utf8(lejepa_succeeds(path, &eval).stdout).unwrap();
@@ -184,6 +184,10 @@ fn an_evaluation_segments_clips_too() {
 
     let without = ["eval", &encoder, "--suite", "knn", "--data", "data", "--masks", "true"];
     assert_eq!(lejepa(path, &without).status.code(), Some(2));
+    let other =
+        ["eval", &encoder, "--suite", "knn", "--data", "data", "--video", "clips", "--video-size", "32"];
+    let stderr = String::from_utf8(lejepa(path, &other).stderr).unwrap();
+    assert!(stderr.starts_with("error: exported for images of 28x28, not for 32x32: "), "{stderr}");
 }
 
 #[test]

@@ -96,6 +96,15 @@ impl EncoderArguments {
         self.computing.opener(&self.runtime)
     }
 
+    /// How it opens an encoder that describes itself for large images, of another size if one is given.
+    pub(crate) fn frame_opener(&self, size: Option<InputSize>) -> EncoderBuilder {
+        let opener = self.computing.frame_opener(&self.runtime);
+        match size {
+            Some(InputSize { height, width }) => opener.size(height, width),
+            None => opener,
+        }
+    }
+
     /// How it opens an encoder of another project.
     pub(crate) fn described_by(&self, path: &Path) -> Result<EncoderBuilder> {
         let description = ForeignEncoder { preprocess: hub_file(path)?, output: self.embedding.clone() };

@@ -33,16 +33,24 @@ pub struct Evaluation<'a> {
     pub missing: Vec<MissingDataset>,
     /// The rows of the tables.
     pub candidates: &'a [Candidate<'a>],
-    /// Clips that the encoders segment.
-    pub clips: &'a [Clip],
-    /// An `ffmpeg`, for clips that are films.
-    pub ffmpeg: Option<&'a Ffmpeg>,
+    /// Clips that are segmented too.
+    pub video: Option<Video<'a>>,
     /// The command line, for the report.
     pub command: &'a str,
     /// Folder of extracted features.
     pub cache: &'a Path,
     /// Where the report is written after every probe.
     pub folder: &'a ReportFolder,
+}
+
+/// Clips, and what they are segmented with.
+pub struct Video<'a> {
+    /// The clips.
+    pub clips: &'a [Clip],
+    /// Encoders, perhaps at another size than for images; others than encoders are passed over.
+    pub candidates: &'a [Candidate<'a>],
+    /// An `ffmpeg`, for films in and out.
+    pub ffmpeg: Option<&'a Ffmpeg>,
 }
 
 /// What an evaluation tells its caller, who may stop it.
@@ -125,7 +133,7 @@ impl Evaluation<'_> {
     /// the work: that is [`Error::Stopped`], and the same evaluation goes on later.
     pub fn run(&self, observe: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>) -> Result<Report> {
         let mut observer = Observer { observe };
-        let videos = VideoRun::plan(self)?;
+        let videos = self.video.as_ref().map(VideoRun::plan).transpose()?.unwrap_or_default();
         let mut report = Report {
             format: Report::FORMAT,
             version: env!("CARGO_PKG_VERSION").into(),

@@ -53,7 +53,7 @@ mod video_run;
 
 pub use draw::{Draw, Drawing};
 pub use error::{Error, Result};
-pub use evaluation::{Candidate, Evaluation, Event};
+pub use evaluation::{Candidate, Evaluation, Event, Video};
 pub use extraction::{Extracted, Extraction};
 pub use feature_file::FeatureFormat;
 pub use features::FeatureSource;

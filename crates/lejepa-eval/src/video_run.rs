@@ -4,13 +4,14 @@ use std::ops::ControlFlow;
 
 use crate::evaluation::Observer;
 use crate::{
-    ATTENTION_MASS, AttentionSettings, Clip, ClipReport, Error, Evaluation, Event, FeatureSource,
-    PropagationSettings, Report, Result, Segmentation, SegmentationCandidate, SegmentationEvent,
-    SegmentationMethod,
+    ATTENTION_MASS, AttentionSettings, Candidate, Clip, ClipReport, Error, Evaluation, Event, FeatureSource,
+    Ffmpeg, PropagationSettings, Report, Result, Segmentation, SegmentationCandidate, SegmentationEvent,
+    SegmentationMethod, Video,
 };
 
 /// One method, with the clips and the encoders that it can be used on.
 pub(crate) struct VideoRun<'a> {
+    ffmpeg: Option<&'a Ffmpeg>,
     /// What its folder is called.
     name: &'static str,
     method: SegmentationMethod,
@@ -22,8 +23,8 @@ pub(crate) struct VideoRun<'a> {
 const VERSION: u32 = 1;
 
 impl<'a> VideoRun<'a> {
-    /// What there is to do; an error if there are clips, and nothing can be done with them.
-    pub(crate) fn plan(evaluation: &'a Evaluation<'a>) -> Result<Vec<Self>> {
+    /// What there is to do; an error if nothing can be done.
+    pub(crate) fn plan(video: &'a Video<'a>) -> Result<Vec<Self>> {
         let settings = AttentionSettings { mass: ATTENTION_MASS, smoothing: 0. };
         let attention = SegmentationMethod::Attention { settings, head: None };
         let settings = PropagationSettings::default();
@@ -33,16 +34,14 @@ impl<'a> VideoRun<'a> {
             .into_iter()
             .map(|(name, method, needs_masks)| Self {
                 name,
-                clips: evaluation.clips.iter().filter(|clip| clip.masks.is_some() || !needs_masks).collect(),
-                candidates: encoders(evaluation, &method),
+                ffmpeg: video.ffmpeg,
+                clips: video.clips.iter().filter(|clip| clip.masks.is_some() || !needs_masks).collect(),
+                candidates: encoders(video, &method),
                 method,
             })
             .filter(|run| !run.clips.is_empty() && !run.candidates.is_empty())
             .collect();
-        match runs.is_empty() && !evaluation.clips.is_empty() {
-            true => Err(Error::NothingToSegment),
-            false => Ok(runs),
-        }
+        if runs.is_empty() { Err(Error::NothingToSegment) } else { Ok(runs) }
     }
 
     /// Segments all clips; the report is written after each.
@@ -56,7 +55,7 @@ impl<'a> VideoRun<'a> {
         let segmentation = Segmentation {
             method: self.method.clone(),
             candidates: &self.candidates,
-            ffmpeg: evaluation.ffmpeg,
+            ffmpeg: self.ffmpeg,
             most_frames: None,
             out: &out,
             command: evaluation.command,
@@ -114,15 +113,12 @@ impl<'a> VideoRun<'a> {
 }
 
 /// The encoders that have what a method looks at.
-fn encoders<'a>(
-    evaluation: &'a Evaluation<'a>,
-    method: &SegmentationMethod,
-) -> Vec<SegmentationCandidate<'a>> {
-    let encoder = |candidate: &'a crate::Candidate<'a>| match candidate.source {
+fn encoders<'a>(video: &'a Video<'a>, method: &SegmentationMethod) -> Vec<SegmentationCandidate<'a>> {
+    let encoder = |candidate: &'a Candidate<'a>| match candidate.source {
         FeatureSource::Encoder(encoder) if encoder.has(method.output()) => {
             Some(SegmentationCandidate { name: &candidate.name, encoder })
         }
         _ => None,
     };
-    evaluation.candidates.iter().filter_map(encoder).collect()
+    video.candidates.iter().filter_map(encoder).collect()
 }

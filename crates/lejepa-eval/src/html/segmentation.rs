@@ -78,12 +78,18 @@ fn scores(report: &SegmentationReport) -> String {
         cells.push(figure(row.objects.to_string()));
         table.row(&cells);
     }
-    format!("{}<p class=\"note\">{EXPLANATION}</p>\n", table.finish())
+    let of_heads = if report.clips.iter().any(compares_heads) { OF_HEADS } else { "" };
+    format!("{}<p class=\"note\">{OF_MEASURES}{of_heads}</p>\n", table.finish())
 }
 
-const EXPLANATION: &str = "J is the Jaccard index of the regions, F the measure of their contours, as DAVIS \
-    defines them. A best head is chosen with the true masks, and is therefore no result of an encoder alone. The \
-    centred box has half the height and half the width of the frame.";
+const OF_MEASURES: &str = "J is the Jaccard index of the regions, F the measure of their contours, as DAVIS \
+    defines them. The centred box has half the height and half the width of the frame.";
+const OF_HEADS: &str =
+    " A best head is chosen with the true masks, and is therefore no result of an encoder alone.";
+
+fn compares_heads(clip: &ClipReport) -> bool {
+    clip.rows.iter().flat_map(|row| &row.objects).any(|object| object.head.is_some())
+}
 
 fn measures(score: Score) -> [(String, Align); 3] {
     [score.jaccard, score.contour, score.mean()].map(|share| figure(percent(share)))
@@ -142,19 +148,18 @@ fn stills(clip: &ClipReport) -> String {
 }
 
 fn objects(clip: &ClipReport) -> String {
-    let columns = [
-        ("masks of", Align::Left),
-        ("object", Align::Right),
-        ("head", Align::Right),
-        ("J", Align::Right),
-        ("F", Align::Right),
-        ("J&F", Align::Right),
-    ];
+    let compares_heads = compares_heads(clip);
+    let titles =
+        ["object", "head", "J", "F", "J&F"].into_iter().filter(|title| *title != "head" || compares_heads);
+    let columns: Vec<_> =
+        [("masks of", Align::Left)].into_iter().chain(titles.map(|title| (title, Align::Right))).collect();
     let mut table = Table::new(&format!("Scores of {}", clip.name), "", &columns);
     for row in &clip.rows {
         for object in &row.objects {
-            let head = object.head.map_or_else(|| "–".into(), |head| head.to_string());
-            let mut cells = vec![words(&row.name), figure(object.object.to_string()), figure(head)];
+            let mut cells = vec![words(&row.name), figure(object.object.to_string())];
+            if compares_heads {
+                cells.push(figure(object.head.map_or_else(|| "–".into(), |head| head.to_string())));
+            }
             cells.extend(measures(object.score));
             table.row(&cells);
         }

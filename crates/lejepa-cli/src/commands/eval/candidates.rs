@@ -26,18 +26,16 @@ struct OpenedEncoder {
 
 /// What probes ask of an encoder.
 const PROBED: [Output; 2] = [Output::Embedding, Output::ClsLast2];
-/// What segmentation asks of it too.
-const SEGMENTED: [Output; 2] = [Output::PatchTokens, Output::ClsAttention];
+/// What segmentation asks of it; every file has an embedding.
+const SEGMENTED: [Output; 3] = [Output::Embedding, Output::PatchTokens, Output::ClsAttention];
 
 pub(super) fn open(arguments: &Arguments, suite: &Suite) -> Result<Opened> {
     let names = names(arguments);
-    let segmented: &[Output] = if arguments.video.is_some() { &SEGMENTED } else { &[] };
-    let outputs = [&PROBED, segmented].concat();
     let mut encoders = Vec::new();
     for (path, name) in arguments.encoders.iter().zip(names) {
         let encoder = open_encoder(path, &arguments.computing)?;
         let untrained = match suite.baselines.contains(&Baseline::Untrained) {
-            true => untrained(&encoder, &outputs, &arguments.computing.plain_opener())?,
+            true => untrained(&encoder, &PROBED, &arguments.computing.plain_opener())?,
             false => None,
         };
         if untrained.is_none() && suite.baselines.contains(&Baseline::Untrained) {
@@ -53,10 +51,28 @@ pub(super) fn open(arguments: &Arguments, suite: &Suite) -> Result<Opened> {
     Ok(Opened { encoders, pixels })
 }
 
+/// The encoders once more, for frames. Those of other projects have nothing to segment with.
+pub(super) fn open_for_video(arguments: &Arguments, suite: &Suite) -> Result<Opened> {
+    let opener = arguments.computing.frame_opener(arguments.video_size);
+    let mut encoders = Vec::new();
+    for (path, name) in arguments.encoders.iter().zip(names(arguments)) {
+        let encoder = match opener.clone().open(path) {
+            Err(Error::NotAnEncoder { .. }) => continue,
+            opened => opened?,
+        };
+        let untrained = match suite.baselines.contains(&Baseline::Untrained) {
+            true => untrained(&encoder, &SEGMENTED, &opener)?,
+            false => None,
+        };
+        encoders.push(OpenedEncoder { name, file: path.display().to_string(), encoder, untrained });
+    }
+    Ok(Opened { encoders, pixels: None })
+}
+
 impl Opened {
     /// The rows of the tables.
     pub(super) fn candidates(&self) -> Vec<Candidate<'_>> {
-        let alone = self.encoders.len() == 1;
+        let alone = matches!(&*self.encoders, [only] if only.name == ALONE);
         let mut candidates = Vec::new();
         for OpenedEncoder { name, file, encoder, untrained } in &self.encoders {
             let source = FeatureSource::Encoder(encoder);
@@ -77,12 +93,15 @@ impl Opened {
     }
 }
 
+/// What the only encoder is called.
+const ALONE: &str = "encoder";
+
 /// A short name for every file: its stem, or its path where two have the same.
 fn names(arguments: &Arguments) -> Vec<String> {
     let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let paths = &arguments.encoders;
     if paths.len() == 1 {
-        return vec!["encoder".into()];
+        return vec![ALONE.into()];
     }
     let unique = |name: &str| paths.iter().filter(|path| stem(path) == name).count() == 1;
     let name = |path: &std::path::PathBuf| match stem(path) {

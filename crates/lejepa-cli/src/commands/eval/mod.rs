@@ -11,10 +11,11 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use clap::Args;
 use indicatif::ProgressBar;
-use lejepa_eval::{Clip, Evaluation, Event, ReportFolder, Suite, to_table};
+use lejepa_embed::InputSize;
+use lejepa_eval::{Clip, Evaluation, Event, ReportFolder, Suite, Video, to_table};
 
 use crate::command_line::command_line;
-use crate::encoder_arguments::EncoderArguments;
+use crate::encoder_arguments::{EncoderArguments, size};
 use crate::source::SourceOptions;
 use crate::{failure, ffmpeg, interrupt, output, progress};
 
@@ -44,6 +45,10 @@ pub(crate) struct Arguments {
     /// of the true masks
     #[arg(long, value_name = "PATH")]
     video: Option<PathBuf>,
+
+    /// Image size for the clips, one of those that the encoder was exported for [default: --size]
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "video")]
+    video_size: Option<InputSize>,
 
     /// Folder of their true masks [default: those of DAVIS, if it is its root]
     #[arg(long, value_name = "FOLDER", requires = "video")]
@@ -104,13 +109,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let suite = Suite::load(&arguments.suite)?;
     arguments.check(&suite)?;
     let (datasets, missing) = sets::open(arguments, &suite)?;
-    let clips = match &arguments.video {
-        Some(path) => Clip::find(path, arguments.masks.as_deref())?,
-        None => Vec::new(),
-    };
-    let ffmpeg = ffmpeg::installed().filter(|_| arguments.video.is_some());
+    let clips = arguments.video.as_ref().map(|path| Clip::find(path, arguments.masks.as_deref()));
+    let clips = clips.transpose()?;
     let opened = candidates::open(arguments, &suite)?;
     let candidates = opened.candidates();
+    let for_video = clips.is_some().then(|| candidates::open_for_video(arguments, &suite)).transpose()?;
+    let video_candidates = for_video.as_ref().map(candidates::Opened::candidates).unwrap_or_default();
+    let ffmpeg = ffmpeg::installed();
+    let video =
+        clips.as_deref().map(|clips| Video { clips, candidates: &video_candidates, ffmpeg: ffmpeg.as_ref() });
 
     interrupt::listen()?;
     let clock = Instant::now();
@@ -120,8 +127,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         datasets: &datasets,
         missing,
         candidates: &candidates,
-        clips: &clips,
-        ffmpeg: ffmpeg.as_ref(),
+        video,
         command: &command_line(),
         cache: &cache,
         folder: &folder,
