@@ -1,32 +1,32 @@
-//! The allocator of the program.
+//! How the program's memory is managed.
 
-/// Training makes and drops large tensors all the time; this allocator keeps their memory, where the
-/// system's gives it back and takes it again page by page.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// Keeps it for good: otherwise what a step has freed for a few milliseconds goes back too, and clearing
-/// pages anew takes up to a quarter of the next step.
+/// Keeps freed memory for the next tensor. Otherwise what a training step frees goes back to the system and is
+/// taken again page by page, and clearing the pages anew takes up to a quarter of the next step. Whether the
+/// system's allocator could be told; there is nothing to tell to any but glibc's.
 #[allow(unsafe_code)]
-pub(crate) fn keep_memory() {
-    // SAFETY: the function stores a number in a table of options; the index is in its range.
-    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, NEVER) }
+pub(crate) fn keep_memory() -> bool {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        // No tensor by a mapping of its own, more than is needed from the system at a time, and nothing back.
+        let options = [(libc::M_MMAP_MAX, 0), (libc::M_TOP_PAD, 64 << 20), (libc::M_TRIM_THRESHOLD, -1)];
+        // SAFETY: the function stores a number in the allocator's own table, under the allocator's lock.
+        options.into_iter().all(|(option, value)| unsafe { libc::mallopt(option, value) } == 1)
+    }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    false
 }
 
-/// `mi_option_purge_delay` of `mimalloc.h`, in milliseconds; the bindings have no name for it.
-const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
-const NEVER: std::ffi::c_long = -1;
-
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
 mod tests {
     #[test]
     #[allow(unsafe_code)]
-    fn the_number_is_that_of_the_delay() {
-        use super::*;
-        // SAFETY: reads a number out of the same table.
-        let delay = || unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) };
-        assert_eq!(delay(), 10, "what this version of mimalloc starts with");
-        keep_memory();
-        assert_eq!(delay(), NEVER);
+    fn a_tensor_is_not_mapped_by_itself() {
+        // SAFETY: reads the allocator's counts.
+        let mapped = || unsafe { libc::mallinfo2() }.hblks;
+        assert!(super::keep_memory());
+        let before = mapped();
+        let tensor = std::hint::black_box(vec![1u8; 20 << 20]);
+        assert_eq!(mapped(), before);
+        drop(tensor);
     }
 }

@@ -106,7 +106,8 @@ impl<'a> VideoRun<'a> {
             Ok((candidate.name.to_owned(), candidate.encoder.fingerprint()?))
         };
         let candidates = self.candidates.iter().map(candidate).collect::<Result<Vec<_>>>()?;
-        let parts = (VERSION, segmentation.start()?.protocol, candidates, clip.fingerprint()?);
+        let settings = segmentation.start()?;
+        let parts = (VERSION, settings.protocol, settings.size, candidates, clip.fingerprint()?);
         let json = serde_json::to_vec(&parts).map_err(Error::Json)?;
         Ok(format!("video-{}", &blake3::hash(&json).to_hex()[..24]))
     }
