@@ -5,7 +5,7 @@
 //! as entering and leaving the part does in the forward pass. A mark copies its tensor, which the stopwatch keeps
 //! apart; while it stands, there are no marks.
 //!
-//! Fused blocks are one part, which many threads work on. Their tasks take [`Laps`], and the time of [`BLOCKS`] is
+//! Fused blocks are one part, which many threads work on. Their tasks take laps, and the time of the blocks is
 //! divided among the stages as the laps of all threads are.
 
 use std::cell::RefCell;
