@@ -26,6 +26,7 @@ mod footnotes;
 mod html;
 mod image_list;
 mod isotropy;
+mod isotropy_table;
 mod known_dataset;
 mod labelled_set;
 mod map;

@@ -37,6 +37,25 @@ pub struct Report {
 impl Report {
     /// The version that this code writes.
     pub const FORMAT: u32 = 2;
+
+    /// Whether anything was found yet.
+    pub(crate) fn has_results(&self) -> bool {
+        let Self {
+            format: _,
+            version: _,
+            suite: _,
+            about: _,
+            command: _,
+            seed: _,
+            candidates: _,
+            datasets,
+            missing: _,
+            videos,
+            demonstration,
+        } = self;
+        let of_set = |set: &DatasetReport| !set.results.is_empty() || !set.isotropy.is_empty();
+        demonstration.is_some() || !videos.is_empty() || datasets.iter().any(of_set)
+    }
 }
 
 /// One kind of features.

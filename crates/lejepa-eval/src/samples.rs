@@ -2,12 +2,14 @@
 
 use lejepa_data::Image;
 use lejepa_probe::Choice;
+use ndarray::Array2;
 
 use crate::{
-    AttentionJpegs, CandidateInfo, CandidatePictures, ClipReport, ClipRow, Comparison, DatasetReport,
-    DrawResult, EmbeddingMap, Interval, Jpeg, MapMethod, MissingDataset, ObjectScore, PairedTest,
-    PatchPictures, ProbeResult, Published, Report, Score, SegmentationReport, SetPictures, Shots, ShownImage,
-    Source, Sprite, Still,
+    AttentionJpegs, CandidateInfo, CandidateIsotropy, CandidatePictures, ClipReport, ClipRow, Comparison,
+    DatasetReport, Demonstration, DrawResult, EmbeddingMap, Features, Interval, Isotropy, Jpeg,
+    LinearDemonstration, MapMethod, MissingDataset, Neighbourhoods, ObjectScore, PairedTest, PatchPictures,
+    ProbeResult, Published, Report, Score, SegmentationReport, SetPictures, Shots, ShownImage,
+    SmoothDemonstration, Source, Sprite, Still,
 };
 
 /// One set, two probes, all samples, three candidates.
@@ -264,19 +266,55 @@ pub(crate) fn crowded() -> Report {
     report
 }
 
+/// Simulated features, and one candidate's features of a set, each at two condition numbers.
+pub(crate) fn isotropy() -> Report {
+    let mut report = report("isotropy", "Bias and variance of probes on isotropic and anisotropic features.");
+    let neighbourhoods =
+        Neighbourhoods { neighbours: vec![1, 5], radii: vec![0.3, 0.9], bandwidths: vec![0.2, 0.4] };
+    let demonstration = Demonstration {
+        conditions: vec![9.],
+        linear: LinearDemonstration { dim: 2, samples: 12, draws: 20, ..Default::default() },
+        smooth: SmoothDemonstration {
+            samples: 40,
+            draws: 3,
+            queries: 6,
+            tasks: 2,
+            waves: 2,
+            neighbourhoods: neighbourhoods.clone(),
+            ..Default::default()
+        },
+        ..Default::default()
+    };
+    report.demonstration = Some(demonstration.run().unwrap());
+    let features = |count: usize| {
+        let value = |(row, column): (usize, usize)| (wobble(7 * row + column) * (1. + column as f64)) as f32;
+        let values = Array2::from_shape_fn((count, 3), value);
+        Features::labelled(values, (0..count).map(|row| row % 2).collect(), 2).unwrap()
+    };
+    let settings =
+        Isotropy { conditions: vec![9.], draws: 3, samples: 12, neighbourhoods, ..Default::default() };
+    let found = settings.measure(&features(40), &features(10)).unwrap();
+    let set = Set { name: "galaxies", classes: 2, shots: &[], probes: &[], level: 0. };
+    let mut set = dataset(&report, &set);
+    set.isotropy = vec![CandidateIsotropy { candidate: report.candidates[0].name.clone(), found }];
+    report.datasets = vec![set];
+    report
+}
+
 /// Nothing at all.
 pub(crate) fn empty() -> Report {
     Report { candidates: Vec::new(), ..report("quick", "") }
 }
 
 /// All of them by name.
-pub(crate) fn all() -> [(&'static str, Report); 7] {
+pub(crate) fn all() -> [(&'static str, Report); 8] {
     [
         ("quick", quick()),
         ("fewshot", few_shot()),
         ("galaxy10", galaxies()),
         ("probes", probes()),
         ("crowded", crowded()),
+        ("isotropy", isotropy()),
         ("hostile", hostile()),
         ("empty", empty()),
     ]

@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use super::table::{Align, Table, figure, words};
 use super::text::Text;
-use super::{classes, link, map, pictures};
+use super::{classes, isotropy, link, map, pictures};
 use crate::footnotes::Footnotes;
 use crate::number::{self, count, counted, percent, significant};
 use crate::remarks::remarks;
-use crate::{DatasetReport, Report};
+use crate::{Comparison, DatasetReport, DrawResult, Interval, ProbeResult, Report};
 
 /// More differences than this are folded away.
 const OPEN_COMPARISONS: usize = 12;
@@ -19,22 +19,42 @@ pub(super) fn section(
     index: usize,
     footnotes: &Footnotes<'_>,
 ) -> String {
+    let DatasetReport {
+        name,
+        // Facts.
+        path: _,
+        fingerprints: _,
+        train: _,
+        train_available: _,
+        test: _,
+        test_available: _,
+        classes: _,
+        notes: _,
+        results: found,
+        comparisons: differences,
+        // In the main tables.
+        published: _,
+        isotropy: shaped,
+        pictures: drawn,
+    } = dataset;
     let mut html =
-        format!("<section id=\"set-{index}\">\n<h2>{}</h2>\n{}", Text(&dataset.name), facts(report, dataset));
-    if dataset.results.is_empty() {
+        format!("<section id=\"set-{index}\">\n<h2>{}</h2>\n{}", Text(name), facts(report, dataset));
+    if found.is_empty() && shaped.is_empty() {
         html.push_str("<p>No result yet.</p>\n");
-    } else {
+    }
+    if !found.is_empty() {
         html.push_str(&results(dataset, footnotes));
     }
-    if let Some(drawn) = &dataset.pictures {
+    if let Some(drawn) = drawn {
         html.push_str(&map::section(dataset, drawn, index));
         html.push_str(&pictures::section(dataset, drawn));
     }
-    if !dataset.comparisons.is_empty() {
+    shaped.iter().for_each(|candidate| html.push_str(&isotropy::features(candidate)));
+    if !differences.is_empty() {
         html.push_str(&comparisons(dataset));
     }
     html.push_str(&classes::sections(report, dataset));
-    if !dataset.results.is_empty() {
+    if !found.is_empty() {
         let _ = write!(html, "<details>\n<summary>Single draws</summary>\n{}</details>\n", draws(dataset));
     }
     html.push_str("</section>\n");
@@ -81,18 +101,35 @@ fn results(dataset: &DatasetReport, footnotes: &Footnotes<'_>) -> String {
     let caption = "All results. Accuracy, ± standard deviation over draws, interval and top-5 in %.";
     let mut table = Table::new(&format!("Results on {}", dataset.name), caption, &columns);
     for result in &dataset.results {
+        let ProbeResult {
+            candidate,
+            probe,
+            shots,
+            // By the number of its footnote.
+            protocol: _,
+            accuracy,
+            deviation,
+            interval: Interval { low: _, high: _, over },
+            top5,
+            // Among classes.
+            class_accuracies: _,
+            confusion: _,
+            draws,
+            // Among facts.
+            notes: _,
+        } = result;
         table.row(&[
-            words(&result.probe),
-            figure(result.shots.to_string()),
-            words(&result.candidate),
-            figure(percent(result.accuracy)),
-            figure(result.deviation.map(percent).unwrap_or_default()),
+            words(probe),
+            figure(shots.to_string()),
+            words(candidate),
+            figure(percent(*accuracy)),
+            figure(deviation.map(percent).unwrap_or_default()),
             figure(number::interval(result)),
-            words(number::source(result.interval.over)),
-            figure(result.top5.map(percent).unwrap_or_default()),
-            figure(result.draws.len().to_string()),
-            figure(number::train(&result.draws)),
-            words(&number::choices(&result.draws)),
+            words(number::source(*over)),
+            figure(top5.map(percent).unwrap_or_default()),
+            figure(draws.len().to_string()),
+            figure(number::train(draws)),
+            words(&number::choices(draws)),
             (link(footnotes.number(result)), Align::Right),
         ]);
     }
@@ -112,15 +149,15 @@ fn comparisons(dataset: &DatasetReport) -> String {
     let caption = "Accuracy of the first less that of the second, in points. \
                    p is not corrected for the number of differences.";
     let mut table = Table::new(&format!("Differences on {}", dataset.name), caption, &columns);
-    for comparison in &dataset.comparisons {
+    for Comparison { probe, shots, first, second, difference, p, test } in &dataset.comparisons {
         table.row(&[
-            words(&comparison.probe),
-            figure(comparison.shots.to_string()),
-            words(&comparison.first),
-            words(&comparison.second),
-            figure(number::points(comparison.difference)),
-            figure(number::probability(comparison.p)),
-            words(number::test(comparison.test)),
+            words(probe),
+            figure(shots.to_string()),
+            words(first),
+            words(second),
+            figure(number::points(*difference)),
+            figure(number::probability(*p)),
+            words(number::test(*test)),
         ]);
     }
     let open = if dataset.comparisons.len() <= OPEN_COMPARISONS { " open" } else { "" };
@@ -147,18 +184,18 @@ fn draws(dataset: &DatasetReport) -> String {
         "Unless all were taken, the samples of a draw are listed in <code>draws/</code> beside the report.";
     let mut table = Table::new(&format!("Single draws of {}", dataset.name), caption, &columns);
     for result in &dataset.results {
-        for draw in &result.draws {
+        for DrawResult { draw, train, accuracy, top5, choice, seconds } in &result.draws {
             table.row(&[
                 words(&result.probe),
                 figure(result.shots.to_string()),
                 words(&result.candidate),
-                figure(draw.draw.to_string()),
-                figure(count(draw.train)),
-                figure(percent(draw.accuracy)),
-                figure(percent(draw.top5)),
-                figure(draw.choice.map(|choice| significant(choice.value)).unwrap_or_default()),
-                figure(draw.choice.map(|choice| count(choice.held_out)).unwrap_or_default()),
-                figure(format!("{:.1}", draw.seconds)),
+                figure(draw.to_string()),
+                figure(count(*train)),
+                figure(percent(*accuracy)),
+                figure(percent(*top5)),
+                figure(choice.map(|choice| significant(choice.value)).unwrap_or_default()),
+                figure(choice.map(|choice| count(choice.held_out)).unwrap_or_default()),
+                figure(format!("{seconds:.1}")),
             ]);
         }
     }

@@ -4,6 +4,7 @@
 mod charts;
 mod classes;
 mod dataset;
+mod isotropy;
 mod map;
 mod page;
 mod pictures;
@@ -21,39 +22,62 @@ use self::text::Text;
 use crate::footnotes::Footnotes;
 use crate::number::{PENDING, counted};
 use crate::score_table::{ScoreTable, score_tables};
-use crate::{MissingDataset, Report, SegmentationReport};
+use crate::{CandidateInfo, MissingDataset, Report, SegmentationReport};
 
 /// The whole report.
 pub fn to_html(report: &Report) -> String {
+    let Report {
+        format: _,
+        version,
+        suite,
+        // In the header.
+        about: _,
+        command,
+        seed,
+        candidates: compared,
+        datasets,
+        missing: absent,
+        videos,
+        demonstration,
+    } = report;
     let footnotes = Footnotes::new(report);
-    let mut page = Page::new(&format!("Evaluation: {}", report.suite));
+    let mut page = Page::new(&format!("Evaluation: {suite}"));
     page.push(header(report));
     page.push("<main>\n");
-    page.push(results(report, &footnotes));
-    if !report.missing.is_empty() {
-        page.push(missing(&report.missing));
+    if has_scores(report) {
+        page.push(results(report, &footnotes));
     }
-    for (index, dataset) in report.datasets.iter().enumerate() {
+    if let Some(demonstration) = demonstration {
+        page.push(isotropy::simulation(demonstration));
+    }
+    if !absent.is_empty() {
+        page.push(missing(absent));
+    }
+    for (index, dataset) in datasets.iter().enumerate() {
         page.push(dataset::section(report, dataset, index, &footnotes));
     }
-    for (index, video) in report.videos.iter().enumerate() {
+    for (index, video) in videos.iter().enumerate() {
         page.push(segmentation::section(video, index));
     }
-    if !report.candidates.is_empty() {
-        page.push(candidates(report));
+    if !compared.is_empty() {
+        page.push(candidates(compared));
     }
     if footnotes.iter().next().is_some() {
         page.push(protocols(&footnotes));
     }
     page.push(format!(
         "<section id=\"command\">\n<h2>Command</h2>\n<pre><code>{}</code></pre>\n\
-         <p>lejepa {}, seed {}.</p>\n</section>\n",
-        Text(&report.command),
-        Text(&report.version),
-        report.seed
+         <p>lejepa {}, seed {seed}.</p>\n</section>\n",
+        Text(command),
+        Text(version),
     ));
     page.push("</main>\n");
     page.finish()
+}
+
+/// Whether there are main tables, or nothing at all: then their place says so.
+fn has_scores(report: &Report) -> bool {
+    report.datasets.iter().any(|dataset| !dataset.results.is_empty()) || !report.has_results()
 }
 
 fn header(report: &Report) -> String {
@@ -68,7 +92,13 @@ fn header(report: &Report) -> String {
         counted(report.datasets.len(), "labelled set"),
         report.seed
     );
-    let mut sections = vec![("results".to_owned(), "Results")];
+    let mut sections = Vec::new();
+    if has_scores(report) {
+        sections.push(("results".to_owned(), "Results"));
+    }
+    if report.demonstration.is_some() {
+        sections.push(("simulation".into(), "Simulated features"));
+    }
     if !report.missing.is_empty() {
         sections.push(("missing".into(), "Missing sets"));
     }
@@ -121,9 +151,9 @@ fn results(report: &Report, footnotes: &Footnotes<'_>) -> String {
 fn missing(missing: &[MissingDataset]) -> String {
     let columns = [("set", Align::Left), ("folders looked for", Align::Left), ("comes from", Align::Left)];
     let mut table = Table::new("Missing sets", "", &columns);
-    for set in missing {
-        let folders: Vec<String> = set.folders.iter().map(|folder| code(folder).0).collect();
-        table.row(&[words(&set.name), (folders.join(" or "), Align::Left), words(&set.source)]);
+    for MissingDataset { name, folders, source } in missing {
+        let folders: Vec<String> = folders.iter().map(|folder| code(folder).0).collect();
+        table.row(&[words(name), (folders.join(" or "), Align::Left), words(source)]);
     }
     format!(
         "<section id=\"missing\">\n<h2>Missing sets</h2>\n\
@@ -133,7 +163,7 @@ fn missing(missing: &[MissingDataset]) -> String {
     )
 }
 
-fn candidates(report: &Report) -> String {
+fn candidates(candidates: &[CandidateInfo]) -> String {
     let columns = [
         ("candidate", Align::Left),
         ("where from", Align::Left),
@@ -142,13 +172,13 @@ fn candidates(report: &Report) -> String {
         ("fingerprint", Align::Left),
     ];
     let mut table = Table::new("Candidates", "", &columns);
-    for candidate in &report.candidates {
+    for CandidateInfo { name, description, feature, dim, fingerprint } in candidates {
         table.row(&[
-            words(&candidate.name),
-            words(&candidate.description),
-            code(&candidate.feature),
-            figure(candidate.dim.to_string()),
-            candidate.fingerprint.as_deref().map_or_else(|| words(""), code),
+            words(name),
+            words(description),
+            code(feature),
+            figure(dim.to_string()),
+            fingerprint.as_deref().map_or_else(|| words(""), code),
         ]);
     }
     format!("<section id=\"candidates\">\n<h2>Candidates</h2>\n{}</section>\n", table.finish())
@@ -185,7 +215,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::number::{percent, points, probability};
+    use crate::number::{percent, points, probability, significant};
     use crate::samples;
 
     /// What stands between `<` and `>`: what users wrote has neither.
@@ -285,6 +315,14 @@ mod tests {
                     assert!(html.contains(&format!("<td class=\"n\">{number}")), "{name}, paper: {number}");
                 }
             }
+            let simulated = report.demonstration.iter();
+            let simulated = simulated.flat_map(|it| it.smooth.iter().flat_map(|point| &point.measurements));
+            let shaped = report.datasets.iter().flat_map(|dataset| &dataset.isotropy);
+            let shaped = shaped.flat_map(|it| it.found.variants.iter().flat_map(|it| &it.measurements));
+            for measurement in simulated.map(|it| &it.measured).chain(shaped) {
+                has(&significant(measurement.squared_bias), "squared bias");
+                has(&significant(measurement.variance), "variance");
+            }
             for video in &report.videos {
                 let scores = video.rows.iter().map(|row| row.score);
                 let objects = video.clips.iter().flat_map(|clip| &clip.rows).flat_map(|row| &row.objects);
@@ -297,6 +335,19 @@ mod tests {
             assert!(html.contains(&Text(&report.command).to_string()));
             assert!(!html.contains("NaN") && !html.contains("inf\""), "{name}");
         }
+    }
+
+    #[test]
+    fn isotropy_is_plotted_with_theory_beside_measurement() {
+        let html = to_html(&samples::isotropy());
+        assert!(!html.contains("No result yet."));
+        assert!(html.matches("class=\"theory c").count() >= 4, "dashed lines");
+        for caption in
+            ["OLS (lemma 2)", "Radius k-NN (theorem 1): squared bias", "Kernel (theorem 1): variance"]
+        {
+            assert!(html.contains(&format!("<figcaption>{caption}</figcaption>")), "{caption}");
+        }
+        assert!(html.contains("<figcaption>Spectrum of the features as they are</figcaption>"));
     }
 
     #[test]
@@ -315,6 +366,7 @@ mod tests {
         let mut report = samples::quick();
         report.datasets[0].results.clear();
         report.datasets[0].comparisons.clear();
+        report.videos.clear();
         assert_eq!(to_html(&report).matches("No result yet.").count(), 2);
         report.datasets.clear();
         assert_eq!(to_html(&report).matches("No result yet.").count(), 1);

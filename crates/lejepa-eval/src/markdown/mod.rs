@@ -1,5 +1,6 @@
 //! A report as Markdown.
 
+mod isotropy;
 pub(crate) mod table;
 pub(crate) mod text;
 
@@ -8,56 +9,131 @@ use std::fmt::Write;
 use self::table::push_table;
 use self::text::{code, code_block, plain};
 use crate::footnotes::Footnotes;
+use crate::isotropy_table::Detail;
 use crate::number::{self, PENDING, count, counted, percent};
 use crate::remarks::remarks;
 use crate::score_table::{Cell, Origin, PaperRow, Rank, ScoreTable, score_tables};
-use crate::{DatasetReport, Report};
+use crate::{
+    CandidateInfo, Comparison, DatasetReport, DemonstrationReport, Interval, MissingDataset, ProbeResult,
+    Report, SegmentationReport,
+};
 
 /// The whole report but what is told of single classes and draws: that is in the other files.
 pub fn to_markdown(report: &Report) -> String {
-    let mut text = format!("# Evaluation: {}\n\n", plain(&report.suite));
-    if !report.about.is_empty() {
-        let _ = writeln!(text, "{}\n", plain(&report.about));
+    let Report {
+        format: _,
+        version,
+        suite,
+        about,
+        command,
+        seed,
+        candidates,
+        datasets,
+        missing,
+        videos,
+        demonstration,
+    } = report;
+    let mut text = format!("# Evaluation: {}\n\n", plain(suite));
+    if !about.is_empty() {
+        let _ = writeln!(text, "{}\n", plain(about));
     }
     push_scores(&mut text, report, PaperRows::All);
-    push_missing(&mut text, report);
-    push_videos(&mut text, report);
-    text.push_str("\n## Candidates\n\n");
-    push_candidates(&mut text, report);
-    text.push_str("\n## Data\n\n");
-    for dataset in &report.datasets {
-        push_data(&mut text, report, dataset);
+    push_missing(&mut text, missing);
+    push_videos(&mut text, videos);
+    if demonstration.is_some() || datasets.iter().any(|dataset| !dataset.isotropy.is_empty()) {
+        text.push_str("\n## Isotropy\n");
+    }
+    push_isotropy(&mut text, datasets, demonstration.as_ref(), Detail::More);
+    if !candidates.is_empty() {
+        text.push_str("\n## Candidates\n\n");
+        candidates.iter().for_each(|candidate| push_candidate(&mut text, candidate));
+    }
+    if !datasets.is_empty() {
+        text.push_str("\n## Data\n\n");
+        datasets.iter().for_each(|dataset| push_data(&mut text, report, dataset));
     }
     let footnotes = Footnotes::new(report);
-    text.push_str("\n## All results\n\n");
-    push_results(&mut text, report, &footnotes);
-    push_comparisons(&mut text, report);
-    text.push_str("\n## Protocols\n\n");
-    for (number, note) in footnotes.iter() {
-        let _ = writeln!(text, "{number}. {}", code(note.protocol));
+    if footnotes.iter().next().is_some() {
+        text.push_str("\n## All results\n\n");
+        push_results(&mut text, datasets, &footnotes);
+        push_comparisons(&mut text, datasets);
+        text.push_str("\n## Protocols\n\n");
+        for (number, note) in footnotes.iter() {
+            let _ = writeln!(text, "{number}. {}", code(note.protocol));
+        }
     }
-    let _ = write!(text, "\n## Command\n\n{}\n", code_block(&report.command));
-    let _ = writeln!(text, "lejepa {}, seed {}.", plain(&report.version), report.seed);
+    let _ = write!(text, "\n## Command\n\n{}\n", code_block(command));
+    let _ = writeln!(text, "lejepa {}, seed {seed}.", plain(version));
     text
 }
 
 /// What the terminal shows at the end: the main tables without the paper's fine-tuned encoders, what is
 /// missing, and a sentence about the images.
 pub fn to_table(report: &Report) -> String {
+    let Report {
+        format: _,
+        version: _,
+        suite: _,
+        about: _,
+        command: _,
+        seed,
+        // Rows of the tables.
+        candidates: _,
+        datasets,
+        missing,
+        videos,
+        demonstration,
+    } = report;
     let mut text = String::new();
     push_scores(&mut text, report, PaperRows::Frozen);
-    push_missing(&mut text, report);
-    push_videos(&mut text, report);
-    text.push('\n');
-    let images = |dataset: &DatasetReport| {
-        let [test, classes] = [counted(dataset.test, "test image"), counted(dataset.classes.len(), "class")];
-        format!("{} ({test} of {classes})", plain(&dataset.name))
-    };
-    let images: Vec<String> = report.datasets.iter().map(images).collect();
+    push_missing(&mut text, missing);
+    push_videos(&mut text, videos);
+    push_isotropy(&mut text, datasets, demonstration.as_ref(), Detail::Main);
+    let images: Vec<String> = datasets.iter().map(images).collect();
     if !images.is_empty() {
-        let _ = writeln!(text, "Tested on {}; seed {}.", images.join(", "), report.seed);
+        let _ = writeln!(text, "\nTested on {}; seed {seed}.", images.join(", "));
     }
     text
+}
+
+/// A set in the terminal's last sentence.
+fn images(dataset: &DatasetReport) -> String {
+    let DatasetReport {
+        name,
+        path: _,
+        fingerprints: _,
+        train: _,
+        train_available: _,
+        test,
+        test_available: _,
+        classes,
+        // Told as notes before the tables.
+        notes: _,
+        // In the tables.
+        results: _,
+        comparisons: _,
+        published: _,
+        isotropy: _,
+        pictures: _,
+    } = dataset;
+    let [test, classes] = [counted(*test, "test image"), counted(classes.len(), "class")];
+    format!("{} ({test} of {classes})", plain(name))
+}
+
+fn push_isotropy(
+    text: &mut String,
+    datasets: &[DatasetReport],
+    demonstration: Option<&DemonstrationReport>,
+    most: Detail,
+) {
+    if let Some(demonstration) = demonstration {
+        isotropy::push_simulation(text, demonstration, most);
+    }
+    for dataset in datasets {
+        for candidate in &dataset.isotropy {
+            isotropy::push_features(text, &dataset.name, candidate, most);
+        }
+    }
 }
 
 /// Whether encoders that the paper fine-tuned stand beside frozen ones.
@@ -75,7 +151,7 @@ impl PaperRows {
 
 fn push_scores(text: &mut String, report: &Report, paper: PaperRows) {
     let tables = score_tables(report);
-    if tables.is_empty() {
+    if !report.has_results() {
         text.push_str("No result yet.\n");
     }
     for (index, table) in tables.iter().enumerate() {
@@ -93,8 +169,8 @@ fn push_scores(text: &mut String, report: &Report, paper: PaperRows) {
 }
 
 /// The scores of masks, where true ones are known.
-fn push_videos(text: &mut String, report: &Report) {
-    for video in &report.videos {
+fn push_videos(text: &mut String, videos: &[SegmentationReport]) {
+    for video in videos {
         if let Some(table) = video.to_table() {
             let _ = write!(text, "\n**{}**\n\n{table}", plain(&video.title()));
         }
@@ -130,62 +206,72 @@ fn score_cell(cell: &Cell<'_>) -> String {
     }
 }
 
-fn push_missing(text: &mut String, report: &Report) {
-    for (index, missing) in report.missing.iter().enumerate() {
+fn push_missing(text: &mut String, missing: &[MissingDataset]) {
+    for (index, MissingDataset { name, folders, source }) in missing.iter().enumerate() {
         let gap = if index == 0 { "\n" } else { "" };
-        let folders: Vec<String> = missing.folders.iter().map(|folder| code(folder)).collect();
+        let folders: Vec<String> = folders.iter().map(|folder| code(folder)).collect();
         let _ = writeln!(
             text,
             "{gap}- {} is missing: no folder {}; from {}",
-            plain(&missing.name),
+            plain(name),
             folders.join(" or "),
-            plain(&missing.source)
+            plain(source)
         );
     }
 }
 
-fn push_candidates(text: &mut String, report: &Report) {
-    for candidate in &report.candidates {
-        let _ = write!(
-            text,
-            "- {}: {}, {} features of length {}",
-            plain(&candidate.name),
-            plain(&candidate.description),
-            code(&candidate.feature),
-            candidate.dim
-        );
-        if let Some(fingerprint) = &candidate.fingerprint {
-            let _ = write!(text, ", fingerprint {}", code(fingerprint));
-        }
-        text.push('\n');
+fn push_candidate(text: &mut String, candidate: &CandidateInfo) {
+    let CandidateInfo { name, description, feature, dim, fingerprint } = candidate;
+    let _ =
+        write!(text, "- {}: {}, {} features of length {dim}", plain(name), plain(description), code(feature));
+    if let Some(fingerprint) = fingerprint {
+        let _ = write!(text, ", fingerprint {}", code(fingerprint));
     }
+    text.push('\n');
 }
 
 fn push_data(text: &mut String, report: &Report, dataset: &DatasetReport) {
-    let [train, test] = &dataset.fingerprints;
+    let DatasetReport {
+        name,
+        path,
+        fingerprints: [train_fingerprint, test_fingerprint],
+        train,
+        train_available,
+        test,
+        test_available,
+        classes,
+        // With those of the results among the remarks.
+        notes: _,
+        // Tables of their own.
+        results: _,
+        comparisons: _,
+        published: _,
+        isotropy: _,
+        pictures,
+    } = dataset;
     let _ = writeln!(
         text,
         "- {}: {}, {}; {} of {} training images (fingerprint {}), {} of {} test images (fingerprint {})",
-        plain(&dataset.name),
-        code(&dataset.path),
-        counted(dataset.classes.len(), "class"),
-        count(dataset.train),
-        count(dataset.train_available),
-        code(train),
-        count(dataset.test),
-        count(dataset.test_available),
-        code(test)
+        plain(name),
+        code(path),
+        counted(classes.len(), "class"),
+        count(*train),
+        count(*train_available),
+        code(train_fingerprint),
+        count(*test),
+        count(*test_available),
+        code(test_fingerprint)
     );
     for remark in remarks(report, dataset) {
         let _ = writeln!(text, "  - {}", plain(&remark));
     }
-    if let Some(pictures) = &dataset.pictures {
+    if let Some(pictures) = pictures {
         let points = counted(pictures.points.len(), "test image");
         let _ = writeln!(text, "  - maps and pictures of {points}: see `report.html`");
     }
 }
 
-fn push_results(text: &mut String, report: &Report, footnotes: &Footnotes<'_>) {
+fn push_results(text: &mut String, datasets: &[DatasetReport], footnotes: &Footnotes<'_>) {
     let titles = [
         "set",
         "probe",
@@ -201,20 +287,38 @@ fn push_results(text: &mut String, report: &Report, footnotes: &Footnotes<'_>) {
         "protocol",
     ];
     let mut rows = vec![titles.map(str::to_owned).to_vec()];
-    for dataset in &report.datasets {
+    for dataset in datasets {
         for result in &dataset.results {
+            let ProbeResult {
+                candidate,
+                probe,
+                shots,
+                // By the numbers of footnotes.
+                protocol: _,
+                // Both by `with_deviation`.
+                accuracy: _,
+                deviation: _,
+                interval: Interval { low: _, high: _, over },
+                top5,
+                // In HTML and CSV.
+                class_accuracies: _,
+                confusion: _,
+                draws,
+                // Among the remarks on the data.
+                notes: _,
+            } = result;
             rows.push(vec![
                 plain(&dataset.name),
-                plain(&result.probe),
-                plain(&result.candidate),
-                result.shots.to_string(),
+                plain(probe),
+                plain(candidate),
+                shots.to_string(),
                 number::with_deviation(result),
                 number::interval(result),
-                number::source(result.interval.over).into(),
-                result.top5.map(percent).unwrap_or_default(),
-                result.draws.len().to_string(),
-                number::train(&result.draws),
-                number::choices(&result.draws),
+                number::source(*over).into(),
+                top5.map(percent).unwrap_or_default(),
+                draws.len().to_string(),
+                number::train(draws),
+                number::choices(draws),
                 footnotes.number(result).to_string(),
             ]);
         }
@@ -223,20 +327,20 @@ fn push_results(text: &mut String, report: &Report, footnotes: &Footnotes<'_>) {
     push_table(text, &rows, 3);
 }
 
-fn push_comparisons(text: &mut String, report: &Report) {
+fn push_comparisons(text: &mut String, datasets: &[DatasetReport]) {
     let titles = ["set", "probe", "first", "second", "shots", "difference", "p", "test"];
     let mut rows = vec![titles.map(str::to_owned).to_vec()];
-    for dataset in &report.datasets {
-        for comparison in &dataset.comparisons {
+    for dataset in datasets {
+        for Comparison { probe, shots, first, second, difference, p, test } in &dataset.comparisons {
             rows.push(vec![
                 plain(&dataset.name),
-                plain(&comparison.probe),
-                plain(&comparison.first),
-                plain(&comparison.second),
-                comparison.shots.to_string(),
-                number::points(comparison.difference),
-                number::probability(comparison.p),
-                number::test(comparison.test).into(),
+                plain(probe),
+                plain(first),
+                plain(second),
+                shots.to_string(),
+                number::points(*difference),
+                number::probability(*p),
+                number::test(*test).into(),
             ]);
         }
     }
@@ -262,6 +366,23 @@ mod tests {
                 text.contains("mean over 16 objects of 8 clips, 320 true masks; propagation:top5."),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn the_isotropy_experiment_is_told_in_the_terminal_and_in_markdown() {
+        let report = samples::isotropy();
+        for text in [to_table(&report), to_markdown(&report)] {
+            assert!(!text.contains("No result yet"), "{text}");
+            for title in ["variance of OLS (lemma 2)", "squared bias of ridge (lemma 1)", "(theorem 1)"] {
+                assert!(text.contains(&format!("**Simulated: {title}")) || text.contains(title), "{title}");
+            }
+            assert!(text.contains("**galaxies, ours, ViT-S/8: bias and variance by shape**"), "{text}");
+            let found = &report.datasets[0].isotropy[0].found;
+            for verdict in found.verdicts.iter().chain(&report.demonstration.as_ref().unwrap().verdicts) {
+                assert!(text.contains(&number::significant(verdict.anisotropic)), "{verdict:?}");
+            }
+            found.notes.iter().for_each(|note| assert!(text.contains(note), "{note}"));
         }
     }
 

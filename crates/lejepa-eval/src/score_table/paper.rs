@@ -23,7 +23,7 @@ impl<'a> PaperRow<'a> {
     pub(crate) fn of(dataset: &'a DatasetReport) -> Vec<(Self, &'a Published)> {
         let mut numbers: Vec<(Self, &Published)> = Vec::new();
         for published in &dataset.published {
-            let Published { table, method, arch, pretraining, protocol, shots, .. } = published;
+            let Published { table, method, arch, pretraining, protocol, shots, accuracy: _ } = published;
             let pretraining = if *pretraining == dataset.name { IN_DOMAIN } else { pretraining };
             let mut row = Self { table, method, arch, pretraining, protocol, occurrence: 0 };
             while numbers.iter().any(|(other, it)| *other == row && it.shots == *shots) {

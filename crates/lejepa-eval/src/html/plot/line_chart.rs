@@ -27,6 +27,8 @@ pub(in crate::html) struct Series {
 pub(in crate::html) enum Style {
     /// With the colour and marker of this number.
     Marked(usize),
+    /// Dashed, with the colour of this number: what a marked series should be.
+    Theory(usize),
     /// Thin, grey and dashed: for comparison.
     Reference,
 }
@@ -110,7 +112,7 @@ impl LineChart {
             Style::Marked(index) => {
                 Some(EndLabel { index, end: series.points.last()?.y, name: shorten(&series.name, LABEL) })
             }
-            Style::Reference => None,
+            Style::Theory(_) | Style::Reference => None,
         };
         let labels: Vec<EndLabel> = self.series.iter().filter_map(label).collect();
         let room = ((HEIGHT - TOP - BOTTOM) / LABEL_HEIGHT) as usize / 2;
@@ -133,9 +135,16 @@ impl Series {
     fn draw(&self, drawing: &mut Drawing, x: &Placed, y: &Placed) {
         let place = |at: f64, height: f64| Some([x.at(at)?, y.at(height)?]);
         let line: Vec<[f64; 2]> = self.points.iter().filter_map(|point| place(point.x, point.y)).collect();
-        let Style::Marked(index) = self.style else {
-            drawing.path("reference", &line, &self.name);
-            return;
+        let index = match self.style {
+            Style::Marked(index) => index,
+            Style::Theory(index) => {
+                drawing.path(&format!("theory {}", colour(index)), &line, &self.name);
+                return;
+            }
+            Style::Reference => {
+                drawing.path("reference", &line, &self.name);
+                return;
+            }
         };
         let class = colour(index);
         let ranges = self.points.iter().filter_map(|point| {

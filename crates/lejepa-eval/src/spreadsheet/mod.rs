@@ -4,24 +4,44 @@
 //! formula. A name that starts with one of these, with a tab, a line break or an apostrophe gets an
 //! apostrophe in front. Nothing is lost: in these files, an apostrophe at the start is never part of the name.
 
+mod isotropy;
+
 use csv::Writer;
 
-use crate::{DatasetReport, Error, ProbeResult, Report, Result, Source};
+use crate::{DatasetReport, Error, Interval, ProbeResult, Report, Result, Source};
 
 /// The files' names and contents: `scores.csv` with a line per result, `classes.csv` with the accuracy within
-/// every class, and `confusion.csv` with the test images per class and predicted class, summed over draws.
-pub fn to_csv(report: &Report) -> Result<[(&'static str, Vec<u8>); 3]> {
-    Ok([
-        ("scores.csv", scores(report)?),
-        ("classes.csv", classes(report)?),
-        ("confusion.csv", confusion(report)?),
-    ])
+/// every class, and `confusion.csv` with the test images per class and predicted class, summed over draws;
+/// `isotropy.csv` and `verdicts.csv` where bias and variance were measured.
+pub fn to_csv(report: &Report) -> Result<Vec<(&'static str, Vec<u8>)>> {
+    let Report {
+        format: _,
+        version: _,
+        suite: _,
+        about: _,
+        command: _,
+        seed: _,
+        // Names of lines.
+        candidates: _,
+        datasets,
+        missing: _,
+        // Masks have a report of their own.
+        videos: _,
+        demonstration,
+    } = report;
+    let mut files = vec![
+        ("scores.csv", scores(datasets)?),
+        ("classes.csv", classes(datasets)?),
+        ("confusion.csv", confusion(datasets)?),
+    ];
+    files.extend(isotropy::files(datasets, demonstration.as_ref())?);
+    Ok(files)
 }
 
 /// The columns that say which result a line belongs to.
 const RESULT: [&str; 4] = ["dataset", "candidate", "probe", "shots"];
 
-fn scores(report: &Report) -> Result<Vec<u8>> {
+fn scores(datasets: &[DatasetReport]) -> Result<Vec<u8>> {
     let mut table = Table::new(&[
         "accuracy",
         "deviation",
@@ -33,11 +53,28 @@ fn scores(report: &Report) -> Result<Vec<u8>> {
         "train",
         "protocol",
     ])?;
-    for (dataset, result) in results(report) {
-        let draws = result.draws.len();
+    for (dataset, result) in results(datasets) {
+        let ProbeResult {
+            // The columns of every table.
+            candidate: _,
+            probe: _,
+            shots: _,
+            protocol,
+            accuracy,
+            deviation,
+            interval: Interval { low, high, over },
+            top5,
+            // Tables of their own.
+            class_accuracies: _,
+            confusion: _,
+            draws,
+            // For people.
+            notes: _,
+        } = result;
         // Only a mean fits into a cell; it is the number of every draw unless images ran out for some.
-        let train: usize = result.draws.iter().map(|draw| draw.train).sum();
-        let over = match result.interval.over {
+        let train: usize = draws.iter().map(|draw| draw.train).sum();
+        let draws = draws.len();
+        let over = match over {
             Source::Draws => "draws",
             Source::TestImages => "test_images",
         };
@@ -45,24 +82,24 @@ fn scores(report: &Report) -> Result<Vec<u8>> {
             dataset,
             result,
             &[
-                result.accuracy.to_string(),
-                optional(result.deviation),
-                result.interval.low.to_string(),
-                result.interval.high.to_string(),
+                accuracy.to_string(),
+                optional(*deviation),
+                low.to_string(),
+                high.to_string(),
                 over.into(),
-                optional(result.top5),
+                optional(*top5),
                 draws.to_string(),
                 optional((draws > 0).then(|| train as f64 / draws as f64)),
-                name(&result.protocol),
+                name(protocol),
             ],
         )?;
     }
     table.finish()
 }
 
-fn classes(report: &Report) -> Result<Vec<u8>> {
+fn classes(datasets: &[DatasetReport]) -> Result<Vec<u8>> {
     let mut table = Table::new(&["class", "accuracy"])?;
-    for (dataset, result) in results(report) {
+    for (dataset, result) in results(datasets) {
         for (class, &accuracy) in result.class_accuracies.iter().enumerate() {
             table.line(dataset, result, &[class_name(dataset, class), optional(accuracy)])?;
         }
@@ -70,9 +107,9 @@ fn classes(report: &Report) -> Result<Vec<u8>> {
     table.finish()
 }
 
-fn confusion(report: &Report) -> Result<Vec<u8>> {
+fn confusion(datasets: &[DatasetReport]) -> Result<Vec<u8>> {
     let mut table = Table::new(&["class", "predicted", "test_images"])?;
-    for (dataset, result) in results(report) {
+    for (dataset, result) in results(datasets) {
         for &[class, predicted, images] in &result.confusion {
             let classes = [class, predicted].map(|class| class_name(dataset, class));
             let [class, predicted] = classes;
@@ -82,8 +119,8 @@ fn confusion(report: &Report) -> Result<Vec<u8>> {
     table.finish()
 }
 
-fn results(report: &Report) -> impl Iterator<Item = (&DatasetReport, &ProbeResult)> {
-    report.datasets.iter().flat_map(|dataset| dataset.results.iter().map(move |result| (dataset, result)))
+fn results(datasets: &[DatasetReport]) -> impl Iterator<Item = (&DatasetReport, &ProbeResult)> {
+    datasets.iter().flat_map(|dataset| dataset.results.iter().map(move |result| (dataset, result)))
 }
 
 /// Lines that start with [`RESULT`].
@@ -135,10 +172,10 @@ mod tests {
     #[test]
     fn every_result_is_read_back_with_all_digits() {
         let report = samples::few_shot();
-        let [(_, scores), (_, classes), (_, confusion)] = to_csv(&report).unwrap();
-        let scores = read(&scores);
-        assert_eq!(scores.len(), results(&report).count());
-        for (line, (dataset, result)) in scores.iter().zip(results(&report)) {
+        let [(_, scores), (_, classes), (_, confusion)] = &to_csv(&report).unwrap()[..] else { panic!() };
+        let scores = read(scores);
+        assert_eq!(scores.len(), results(&report.datasets).count());
+        for (line, (dataset, result)) in scores.iter().zip(results(&report.datasets)) {
             assert_eq!(line[..3], [&dataset.name, &result.candidate, &result.probe].map(Clone::clone));
             assert_eq!(line[3].parse(), Ok(result.shots));
             assert_eq!(line[4].parse(), Ok(result.accuracy));
@@ -149,18 +186,41 @@ mod tests {
             );
             assert_eq!(line[12], result.protocol);
         }
-        let lines =
-            |count: fn(&ProbeResult) -> usize| results(&report).map(|(_, it)| count(it)).sum::<usize>();
-        assert_eq!(read(&classes).len(), lines(|result| result.class_accuracies.len()));
-        assert_eq!(read(&confusion).len(), lines(|result| result.confusion.len()));
+        let lines = |count: fn(&ProbeResult) -> usize| {
+            results(&report.datasets).map(|(_, it)| count(it)).sum::<usize>()
+        };
+        assert_eq!(read(classes).len(), lines(|result| result.class_accuracies.len()));
+        assert_eq!(read(confusion).len(), lines(|result| result.confusion.len()));
+    }
+
+    #[test]
+    fn bias_and_variance_have_tables_of_their_own() {
+        let report = samples::isotropy();
+        let files = to_csv(&report).unwrap();
+        assert_eq!(
+            files.iter().map(|(name, _)| *name).collect::<Vec<_>>()[3..],
+            ["isotropy.csv", "verdicts.csv"]
+        );
+        let numbers = read(&files[3].1);
+        let point = &report.demonstration.as_ref().unwrap().linear[0];
+        let first = [point.coefficient_variance, point.standard_error, point.expected_coefficient_variance];
+        assert_eq!(numbers[0][7..], first.map(|number| number.to_string()));
+        let measured = |line: &&Vec<String>| line[0] == "galaxies" && line[6] == "variance";
+        let variants = &report.datasets[0].isotropy[0].found.variants;
+        let expected: usize = variants.iter().map(|variant| variant.measurements.len()).sum();
+        assert_eq!(numbers.iter().filter(measured).count(), expected);
+        let verdicts = report.demonstration.unwrap().verdicts.len()
+            + report.datasets[0].isotropy[0].found.verdicts.len();
+        assert_eq!(read(&files[4].1).len(), verdicts);
+        assert_eq!(to_csv(&samples::quick()).unwrap().len(), 3, "no empty files");
     }
 
     #[test]
     fn names_are_quoted_and_never_formulas() {
         let mut report = samples::hostile();
         report.datasets[0].classes[0] = "=HYPERLINK(\"x\"),\n1".into();
-        let [_, (_, classes), _] = to_csv(&report).unwrap();
-        assert_eq!(read(&classes)[0][4], "'=HYPERLINK(\"x\"),\n1");
+        let classes = &to_csv(&report).unwrap()[1].1;
+        assert_eq!(read(classes)[0][4], "'=HYPERLINK(\"x\"),\n1");
         assert_eq!(
             ["-1", "@a", "+b", "\tc", "'d", "e=f"].map(name),
             ["'-1", "'@a", "'+b", "'\tc", "''d", "e=f"]
