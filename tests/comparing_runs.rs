@@ -157,6 +157,66 @@ fn runs_are_listed_and_damaged_ones_noted() {
 }
 
 #[test]
+fn looks_of_other_seeds_are_at_the_same_images() {
+    let folder = workspace();
+    let path = folder.path();
+    lejepa_succeeds(path, &["train", "--config", "train.toml", "--epochs", "0.3", "--out", "first"]);
+    for seed in ["0", "1"] {
+        let (setting, out) = (format!("seed={seed}"), format!("further/{seed}"));
+        let train = ["train", "--config", "train.toml", "--init", "first", "--epochs", "0.1"];
+        lejepa_succeeds(path, &[&train[..], &["--set", &setting, "--out", &out]].concat());
+    }
+    let first_look = |seed: &str| -> Value {
+        let text = std::fs::read_to_string(path.join("further").join(seed).join("watch.jsonl")).unwrap();
+        let mut look: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        // The projector is a new one, drawn with the seed.
+        look.as_object_mut().unwrap().remove("embeddings");
+        look
+    };
+    assert_eq!(first_look("0"), first_look("1"));
+    assert!(first_look("0")["knn"].is_f64() && first_look("0")["watched"].is_string());
+    let listed = lejepa_succeeds(path, &["runs", "further"]);
+    assert_eq!(text(&listed.stderr), "");
+}
+
+#[test]
+fn numbers_of_other_images_are_told_apart() {
+    let folder = swept();
+    let path = folder.path();
+    let selected = text(&lejepa_succeeds(path, &["select", "runs/sweep"]).stdout);
+    assert!(!selected.contains("do not compare"), "{selected}");
+    assert_eq!(text(&lejepa_succeeds(path, &["runs"]).stderr), "");
+    let log = run_of(path, "0.05").join("watch.jsonl");
+    let looks = std::fs::read_to_string(&log).unwrap();
+    let mut other: Value = serde_json::from_str(looks.lines().last().unwrap()).unwrap();
+    other["watched"] = "another".into();
+    std::fs::write(&log, format!("{looks}{other}\n")).unwrap();
+    let selected = text(&lejepa_succeeds(path, &["select", "runs/sweep"]).stdout);
+    assert!(selected.contains("different watched images and do not compare"), "{selected}");
+    assert!(
+        selected.contains("with k-NN accuracy: none, runs were watched with different images"),
+        "{selected}"
+    );
+    // Looks that do not say were at images that the seed had drawn.
+    other.as_object_mut().unwrap().remove("watched");
+    std::fs::write(&log, format!("{looks}{other}\n")).unwrap();
+    let listed = text(&lejepa_succeeds(path, &["runs"]).stderr);
+    assert!(
+        listed.starts_with("note: gauges, k-NN and linear accuracies are of different watched images"),
+        "{listed}"
+    );
+
+    copy_run(&run_of(path, "0.1"), &path.join("runs/elsewhere"), |config| {
+        config.replace("path = \"data\"", "path = \"other\"")
+    });
+    let listed = text(&lejepa_succeeds(path, &["runs"]).stderr);
+    assert!(
+        listed.contains("losses are of different training data and do not compare: runs/elsewhere | "),
+        "{listed}"
+    );
+}
+
+#[test]
 fn runs_of_other_conventions_are_converted_or_left_out() {
     let folder = swept();
     let path = folder.path();

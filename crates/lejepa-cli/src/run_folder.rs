@@ -103,6 +103,14 @@ impl Run {
         self.path.display().to_string()
     }
 
+    /// Tells the images of the last look from those of other runs. Those of looks that do not say depended on the
+    /// seed.
+    pub(crate) fn watched(&self) -> Option<String> {
+        let TrainConfig { seed, watch, data, .. } = &self.config;
+        let drawn = || format!("seed {seed}, {:?}, {:?}, {watch:?}", data.path, data.mix);
+        Some(self.watch.as_ref()?.watched.clone().unwrap_or_else(drawn))
+    }
+
     /// The name of what was learnt from.
     pub(crate) fn data(&self) -> String {
         match &self.config.data.path {
@@ -143,6 +151,48 @@ impl Tail {
             sigreg_over_floor: mean(&|step| step.sigreg_over_floor),
         })
     }
+}
+
+/// What does not compare between these runs, though it stands in one table.
+pub(crate) fn incomparable<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let learnt: Groups<_> = group(runs.clone().map(|run| (run.config.data.sources().ok(), run.name())));
+    if learnt.len() > 1 {
+        remarks
+            .push(format!("losses are of different training data and do not compare: {}", listed(&learnt)));
+    }
+    let watched = group(runs.filter_map(|run| Some((run.watched()?, run.name()))));
+    if watched.len() > 1 {
+        remarks.push(format!(
+            "gauges, k-NN and linear accuracies are of different watched images and do not compare: {}",
+            listed(&watched)
+        ));
+    }
+    remarks
+}
+
+type Groups<Key> = Vec<(Key, Vec<String>)>;
+
+/// Names by what they have in common.
+fn group<Key: PartialEq>(pairs: impl Iterator<Item = (Key, String)>) -> Groups<Key> {
+    let mut groups: Groups<Key> = Vec::new();
+    for (key, name) in pairs {
+        match groups.iter_mut().find(|(other, _)| *other == key) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((key, vec![name])),
+        }
+    }
+    groups
+}
+
+/// The groups, with the first few names of each.
+fn listed<Key>(groups: &Groups<Key>) -> String {
+    const MOST: usize = 3;
+    let group = |(_, names): &(Key, Vec<String>)| match names.len() {
+        ..=MOST => names.join(", "),
+        more => format!("{} and {} more", names[..MOST].join(", "), more - MOST),
+    };
+    groups.iter().map(group).collect::<Vec<_>>().join(" | ")
 }
 
 /// The lines of a log; one that was cut off is left out.

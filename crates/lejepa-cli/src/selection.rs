@@ -6,12 +6,14 @@
 //!
 //! in the paper's convention; a run of another one is converted.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, bail, ensure};
 use lejepa_loss::{Convention, PredictionReduction, ViewPooling};
 use lejepa_probe::spearman;
 use serde_json::{Value, json};
 
-use crate::run_folder::{Run, Tail};
+use crate::run_folder::{Run, Tail, incomparable};
 use crate::table::{self, Column, optional, shortest};
 
 /// Runs in the order of their scores.
@@ -23,6 +25,8 @@ pub(crate) struct Selection {
     left_out: Vec<(String, String)>,
     /// Correlations of the score with accuracies.
     correlations: [Correlation; 2],
+    /// What does not compare between the runs.
+    incomparable: Vec<String>,
 }
 
 struct Ranked {
@@ -39,6 +43,8 @@ struct Correlation {
     /// Runs that have this accuracy.
     runs: usize,
     rho: Option<f64>,
+    /// Whether all accuracies are of the same images.
+    compares: bool,
 }
 
 const COLUMNS: [Column<Ranked>; 10] = [
@@ -72,11 +78,15 @@ impl Selection {
         let correlation = |title, accuracy: fn(&Ranked) -> Option<f64>| {
             let pairs = ranked.iter().filter_map(|ranked| Some((ranked.score, accuracy(ranked)?)));
             let (scores, accuracies): (Vec<f64>, Vec<f64>) = pairs.unzip();
-            Correlation { title, runs: scores.len(), rho: spearman(&scores, &accuracies) }
+            let measured = ranked.iter().filter(|ranked| accuracy(ranked).is_some());
+            let compares = measured.map(|ranked| ranked.run.watched()).collect::<BTreeSet<_>>().len() < 2;
+            let rho = spearman(&scores, &accuracies).filter(|_| compares);
+            Correlation { title, runs: scores.len(), rho, compares }
         };
         let correlations =
             [correlation("k-NN accuracy", Ranked::knn), correlation("linear probe accuracy", Ranked::linear)];
-        Ok(Self { alpha, ranked, left_out, correlations })
+        let incomparable = incomparable(ranked.iter().map(|ranked| &ranked.run));
+        Ok(Self { alpha, ranked, left_out, correlations, incomparable })
     }
 
     /// Whether there is nothing to choose from.
@@ -122,6 +132,7 @@ impl Selection {
             "left_out": self.left_out.iter().map(|(run, reason)| json!({ "run": run, "reason": reason }))
                 .collect::<Vec<_>>(),
             "spearman": { "knn": knn.rho, "linear": linear.rho },
+            "incomparable": self.incomparable,
         })
     }
 
@@ -131,8 +142,12 @@ impl Selection {
 
     fn remarks(&self) -> Vec<String> {
         let mut remarks = vec![format!("score: loss / lambda^{}, the smallest first", self.alpha)];
-        for Correlation { title, runs, rho } in &self.correlations {
+        remarks.extend(self.incomparable.iter().cloned());
+        for Correlation { title, runs, rho, compares } in &self.correlations {
             remarks.push(match rho {
+                None if !compares => format!(
+                    "Spearman correlation of the score with {title}: none, runs were watched with different images"
+                ),
                 Some(rho) => format!(
                     "Spearman correlation of the score with {title}: {rho:.3} over {runs} runs \
                      (a negative one is hoped for: lower loss, higher accuracy)"

@@ -59,6 +59,11 @@ impl Journal {
         self.board.scalars(look.step.saturating_sub(1), &scalars)
     }
 
+    /// The last look of the sessions before.
+    pub(crate) fn last_look(&self) -> Option<&WatchMetrics> {
+        self.looks.last_kept()
+    }
+
     /// Writes an unusable image down. Says whether it is new.
     pub(crate) fn broken(&mut self, image: &BrokenImage) -> Result<bool> {
         self.broken.add(image)

@@ -57,7 +57,7 @@ pub struct Plan {
     pub start: u64,
     /// All steps.
     pub total: u64,
-    /// What a user should know about the data.
+    /// What a user should know about the data and the looks.
     pub notes: Vec<String>,
 }
 
@@ -110,12 +110,14 @@ pub fn pretrain(
     write_config(config, run)?;
     let mut journal = Journal::open(run, start)?;
     let watcher = Watcher::new(&config.watch, config, source.dataset())?;
+    let mut notes = source.dataset().notes().to_vec();
+    notes.extend(watch_notes(config, watcher.as_ref(), journal.last_look()));
     let mut keep_going = observe(Event::Started(&Plan {
         images: source.dataset().len(),
         parameters: state.model.trainable().map(|(_name, variable)| variable.elem_count()).sum(),
         start,
         total,
-        notes: source.dataset().notes().to_vec(),
+        notes,
     }));
     let look_at = |state: &State, journal: &mut Journal, observe: &mut Observer<'_>| -> Result<()> {
         if let Some(watcher) = &watcher {
@@ -198,6 +200,22 @@ pub fn pretrain(
     }
     state.save(&origin)?;
     Ok(Summary { step: state.taken, total })
+}
+
+/// What a user should know about the looks of a run; `last` is the one before this session.
+fn watch_notes(config: &TrainConfig, watcher: Option<&Watcher>, last: Option<&WatchMetrics>) -> Vec<String> {
+    let Some(watcher) = watcher else {
+        let note = "nothing is watched: fewer than 16 images can be read";
+        return Vec::from_iter((config.watch.every > 0).then(|| note.into()));
+    };
+    let mut notes = watcher.notes();
+    if let Some(last) = last.filter(|last| last.watched.as_deref() != Some(watcher.fingerprint())) {
+        notes.push(format!(
+            "from here on other images or splits are watched: looks up to step {} do not compare with later ones",
+            last.step
+        ));
+    }
+    notes
 }
 
 /// The numbers of a step.

@@ -18,7 +18,7 @@ pub struct WatchConfig {
     /// Labelled images, seen from the working directory; those of the training data if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<PathBuf>,
-    /// The share of the labelled images that probes are asked about; they learn from the others.
+    /// The share of the labelled images that probes are asked about at a time; they learn from the others.
     pub holdout: f64,
 }
 

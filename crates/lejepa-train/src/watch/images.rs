@@ -7,11 +7,16 @@ use rayon::prelude::*;
 use crate::{Result, TrainConfig};
 
 /// Images at the encoder's size, in random order, with their labels.
+///
+/// Which ones, and in which order, depends on the data alone: runs with other seeds are looked at with the same.
 #[derive(Debug)]
 pub(super) struct WatchedImages {
     images: Vec<(Image, Option<usize>)>,
     /// From a kept image to the encoder's input.
     normalise: Preprocess,
+    /// Images that were drawn and cannot be read.
+    unreadable: usize,
+    fingerprint: String,
 }
 
 impl WatchedImages {
@@ -21,16 +26,36 @@ impl WatchedImages {
         let mut indices: Vec<usize> = (0..dataset.len()).collect();
         let drawn = count.min(indices.len());
         let (drawn, _) =
-            indices.partial_shuffle(&mut generator(train.seed, Purpose::Evaluation, 1, 0), drawn);
-        let images = drawn
+            indices.partial_shuffle(&mut generator(dataset.len() as u64, Purpose::Watching, 0, 0), drawn);
+        let read: Vec<Option<Image>> = drawn
             .par_iter()
-            .filter_map(|&index| {
-                // 8 bits take a quarter of the memory, and nothing is lost: normalising comes last.
-                let image = dataset.image(index).and_then(|image| preprocess.resized(&image)).ok()?;
-                Some((image, dataset.label(index)))
-            })
+            // 8 bits take a quarter of the memory, and nothing is lost: normalising comes last.
+            .map(|&index| dataset.image(index).and_then(|image| preprocess.resized(&image)).ok())
             .collect();
-        Ok(Self { images, normalise: Preprocess { resize: ResizeRule::Squash, ..preprocess } })
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(dataset.fingerprint().as_bytes());
+        let mut images = Vec::new();
+        for (&index, image) in drawn.iter().zip(read) {
+            let Some(image) = image else { continue };
+            hasher.update(&(index as u64).to_le_bytes());
+            images.push((image, dataset.label(index)));
+        }
+        Ok(Self {
+            unreadable: drawn.len() - images.len(),
+            images,
+            normalise: Preprocess { resize: ResizeRule::Squash, ..preprocess },
+            fingerprint: hasher.finalize().to_hex()[..16].to_string(),
+        })
+    }
+
+    /// Tells these images from others, whatever the encoder's size.
+    pub(super) fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// Images that were drawn and cannot be read.
+    pub(super) fn unreadable(&self) -> usize {
+        self.unreadable
     }
 
     pub(super) fn len(&self) -> usize {

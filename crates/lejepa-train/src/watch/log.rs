@@ -12,6 +12,7 @@ use crate::Result;
 pub struct WatchLog {
     path: PathBuf,
     file: File,
+    last_kept: Option<WatchMetrics>,
 }
 
 impl WatchLog {
@@ -23,7 +24,12 @@ impl WatchLog {
         lejepa_data::write_atomically(path, |file| kept.iter().try_for_each(|look| write_line(file, look)))?;
         let file =
             OpenOptions::new().append(true).open(path).map_err(|error| failed("write", path, error))?;
-        Ok(Self { path: path.into(), file })
+        Ok(Self { path: path.into(), file, last_kept: kept.pop() })
+    }
+
+    /// The last look of the sessions before.
+    pub fn last_kept(&self) -> Option<&WatchMetrics> {
+        self.last_kept.as_ref()
     }
 
     /// Adds a line.
@@ -64,7 +70,14 @@ mod tests {
             weak_directions: 2,
             verdict: "2 weak directions".into(),
         };
-        WatchMetrics { step, features: gauge.clone(), embeddings: gauge, knn: Some(0.5), linear: None }
+        WatchMetrics {
+            step,
+            watched: Some("0123456789abcdef".into()),
+            features: gauge.clone(),
+            embeddings: gauge,
+            knn: Some(0.5),
+            linear: None,
+        }
     }
 
     #[test]

@@ -8,6 +8,10 @@ use serde::{Deserialize, Serialize};
 pub struct WatchMetrics {
     /// Steps that were taken before.
     pub step: u64,
+    /// Tells the images and their split from others: numbers of other images do not compare. Absent in looks of
+    /// versions whose images depended on the seed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watched: Option<String>,
     /// The encoder's features against an isotropic Gaussian of any mean and scale.
     pub features: GaugeMetrics,
     /// The projector's embeddings against the standard normal.

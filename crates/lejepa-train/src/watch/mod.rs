@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Nothing here is trained with the encoder: probes are fitted anew at every look, to features that
-//! carry no gradient. A look is a pure function of the configuration and the weights, so there is
-//! nothing to save for a run that goes on.
+//! carry no gradient. A look is a pure function of the data and the weights: there is nothing to save for a
+//! run that goes on, and runs with other seeds are looked at with the same images in the same splits.
 
 mod config;
 mod images;

@@ -15,14 +15,22 @@ const CHOSEN_ON: f64 = 0.1;
 /// A share of fewer images says nothing.
 const LEAST_IMAGES: usize = 10;
 
-/// Labelled images, split into those that probes learn from and those that they are asked about.
+/// Draws the images on which the penalty is chosen; the same in every run.
+const SEED: u64 = 0;
+
+/// Labelled images, split into those that probes learn from and those that they are asked about; as many times
+/// as there are images that were not asked about yet, which makes the accuracy less noisy.
 #[derive(Debug)]
 pub(super) struct Probes {
+    splits: Vec<ProbeSplit>,
+    classes: usize,
+}
+
+#[derive(Debug)]
+struct ProbeSplit {
     /// Rows of the features that probes learn from.
     bank: Labelled,
     queries: Labelled,
-    classes: usize,
-    seed: u64,
 }
 
 #[derive(Debug)]
@@ -39,29 +47,52 @@ pub(super) struct ProbeScores {
 
 impl Probes {
     /// Splits images in random order; nothing if there is too little to learn from or to ask about.
-    pub(super) fn new(labels: impl Iterator<Item = Option<usize>>, holdout: f64, seed: u64) -> Option<Self> {
+    pub(super) fn new(labels: impl Iterator<Item = Option<usize>>, holdout: f64) -> Option<Self> {
         let labelled: Vec<(usize, usize)> =
             labels.enumerate().filter_map(|(row, label)| Some((row, label?))).collect();
         let asked = (labelled.len() as f64 * holdout).round() as usize;
-        let (queries, bank) = labelled.split_at_checked(asked)?;
-        let known: BTreeSet<usize> = bank.iter().map(|&(_row, label)| label).collect();
-        if known.len() < 2 || bank.len() < LEAST_IMAGES || queries.len() < LEAST_IMAGES {
+        if asked < LEAST_IMAGES {
             return None;
         }
+        let splits: Vec<ProbeSplit> = labelled
+            .chunks_exact(asked)
+            .enumerate()
+            .filter_map(|(number, queries)| {
+                let (before, after) = (&labelled[..number * asked], &labelled[(number + 1) * asked..]);
+                let bank = [before, after].concat();
+                let known: BTreeSet<usize> = bank.iter().map(|&(_row, label)| label).collect();
+                let is_enough = known.len() >= 2 && bank.len() >= LEAST_IMAGES;
+                is_enough.then(|| ProbeSplit { bank: Labelled::new(&bank), queries: Labelled::new(queries) })
+            })
+            .collect();
         let classes = labelled.iter().map(|&(_row, label)| label + 1).max()?;
-        Some(Self { bank: Labelled::new(bank), queries: Labelled::new(queries), classes, seed })
+        (!splits.is_empty()).then_some(Self { splits, classes })
     }
 
-    /// Fits both probes and asks them.
+    /// Fits both probes to every split and asks them; the mean over all that were asked about.
     ///
     /// # Shapes
     /// - `features`: `(images, dim)`
     pub(super) fn score(&self, features: &Array2<f32>) -> Result<ProbeScores> {
+        let (mut knn, mut linear) = (0., 0.);
+        for split in &self.splits {
+            let scores = split.score(features, self.classes)?;
+            knn += scores.knn;
+            linear += scores.linear;
+        }
+        // All splits ask about the same number of images.
+        let splits = self.splits.len() as f64;
+        Ok(ProbeScores { knn: knn / splits, linear: linear / splits })
+    }
+}
+
+impl ProbeSplit {
+    fn score(&self, features: &Array2<f32>, classes: usize) -> Result<ProbeScores> {
         let bank = features.select(Axis(0), &self.bank.rows);
-        let bank = Features::labelled(bank, self.bank.labels.clone(), self.classes)?;
+        let bank = Features::labelled(bank, self.bank.labels.clone(), classes)?;
         let queries = features.select(Axis(0), &self.queries.rows);
         let ridge = Ridge { lambdas: LAMBDAS.to_vec(), holdout: CHOSEN_ON };
-        let (solution, _lambda) = ridge.fit(&bank, self.seed)?;
+        let (solution, _lambda) = ridge.fit(&bank, SEED)?;
         let correct = |scores| accuracy(&predicted(&scores), &self.queries.labels);
         Ok(ProbeScores {
             knn: correct(KNN.scores(&bank, &queries)?),
@@ -85,8 +116,13 @@ mod tests {
     #[test]
     fn only_labelled_images_are_learnt_from_and_asked_about() {
         let label = |row: usize| (row % 5 != 4).then_some(row % 2);
-        let probes = Probes::new((0..100).map(label), 0.25, 0).unwrap();
-        assert_eq!((probes.queries.rows.len(), probes.bank.rows.len()), (20, 60));
+        let probes = Probes::new((0..100).map(label), 0.25).unwrap();
+        let sizes = |split: &ProbeSplit| (split.queries.rows.len(), split.bank.rows.len());
+        assert_eq!(probes.splits.iter().map(sizes).collect::<Vec<_>>(), [(20, 60); 4]);
+        let mut asked: Vec<usize> =
+            probes.splits.iter().flat_map(|split| split.queries.rows.clone()).collect();
+        asked.sort_unstable();
+        assert_eq!(asked, (0..100).filter(|row| row % 5 != 4).collect::<Vec<_>>(), "each once");
         let features = Array2::from_shape_fn((100, 3), |(row, column)| {
             let centre = if row % 2 == column { 4. } else { 0. };
             centre + ((row * 7 + column * 3) % 10) as f32 / 10.
@@ -96,8 +132,15 @@ mod tests {
     }
 
     #[test]
+    fn a_large_share_is_asked_about_once() {
+        let probes = Probes::new((0..100).map(|row| Some(row % 2)), 0.6).unwrap();
+        assert_eq!(probes.splits.len(), 1);
+        assert_eq!(probes.splits[0].queries.rows, (0..60).collect::<Vec<_>>());
+    }
+
+    #[test]
     fn too_little_to_learn_from_gives_no_probes() {
-        let probes = |labels: &[Option<usize>]| Probes::new(labels.iter().copied(), 0.25, 0);
+        let probes = |labels: &[Option<usize>]| Probes::new(labels.iter().copied(), 0.25);
         assert!(probes(&[]).is_none());
         assert!(probes(&[None; 100]).is_none());
         assert!(probes(&[Some(3); 100]).is_none(), "one class");

@@ -14,7 +14,7 @@ use crate::{Error, Result, TrainConfig};
 pub struct Watcher {
     images: WatchedImages,
     probes: Option<Probes>,
-    seed: u64,
+    fingerprint: String,
 }
 
 /// What the model makes of some images.
@@ -30,6 +30,10 @@ pub struct EmbeddedImages {
 const CHUNK: usize = 64;
 /// Directions of the gauge: enough to tell health from collapse, and a look stays cheap.
 const SLICES: usize = 256;
+/// Draws these directions; the same in every run, so that runs can be compared.
+const SEED: u64 = 0;
+/// Changes when the same images and weights get other numbers.
+const VERSION: u32 = 1;
 
 impl Watcher {
     /// Draws the images. Nothing if the recipe asks for no looks, or if there are too few images to
@@ -52,8 +56,25 @@ impl Watcher {
         if images.len() < WatchConfig::LEAST_IMAGES {
             return Ok(None);
         }
-        let probes = Probes::new(images.labels(), config.holdout, train.seed);
-        Ok(Some(Self { images, probes, seed: train.seed }))
+        let probes = Probes::new(images.labels(), config.holdout);
+        let fingerprint = format!("{VERSION}:{}:{}", images.fingerprint(), config.holdout);
+        let fingerprint = blake3::hash(fingerprint.as_bytes()).to_hex()[..16].to_string();
+        Ok(Some(Self { images, probes, fingerprint }))
+    }
+
+    /// Tells images and splits from those of other runs.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// What a user should know about the watched images.
+    pub fn notes(&self) -> Vec<String> {
+        let unreadable = self.images.unreadable();
+        let note = format!(
+            "watched images that cannot be read and are left out: {unreadable} of {}",
+            unreadable + self.images.len()
+        );
+        Vec::from_iter((unreadable > 0).then_some(note))
     }
 
     /// Measures the model after `step` steps. `embed` is given the pixels of some images and how many
@@ -78,6 +99,7 @@ impl Watcher {
         let scores = self.probes.as_ref().map(|probes| probes.score(&features)).transpose()?;
         Ok(WatchMetrics {
             step,
+            watched: Some(self.fingerprint.clone()),
             features: self.gauge(Reference::Shape, &features)?,
             embeddings: self.gauge(Reference::Standard, &embeddings)?,
             knn: scores.as_ref().map(|scores| scores.knn),
@@ -100,7 +122,7 @@ impl Watcher {
     }
 
     fn gauge(&self, reference: Reference, rows: &Array2<f32>) -> Result<GaugeMetrics> {
-        let gauge = Gauge { reference, slices: SLICES, seed: self.seed, ..Gauge::default() };
+        let gauge = Gauge { reference, slices: SLICES, seed: SEED, ..Gauge::default() };
         let values = rows.as_slice().unwrap_or_default();
         Ok(GaugeMetrics::from(&gauge.measure_rows(values, rows.ncols())?))
     }
@@ -150,8 +172,12 @@ mod tests {
     }
 
     fn watcher(root: &Path, watch: &WatchConfig) -> Option<Watcher> {
+        watcher_of(root, watch, &config())
+    }
+
+    fn watcher_of(root: &Path, watch: &WatchConfig, config: &TrainConfig) -> Option<Watcher> {
         let data = lejepa_data::open(root, Split::Train).unwrap();
-        Watcher::new(watch, &config(), data.as_ref()).unwrap()
+        Watcher::new(watch, config, data.as_ref()).unwrap()
     }
 
     /// Brightness, and numbers that look random.
@@ -176,6 +202,36 @@ mod tests {
         assert!(look.features.rankme > 1.5 && look.features.rankme < 4.01, "{look:?}");
         let again = watcher(root.path(), &watch).unwrap().look(40, &mut embed).unwrap();
         assert_eq!(look, again);
+    }
+
+    #[test]
+    fn a_look_does_not_depend_on_the_seed_of_the_run() {
+        let root = folder_of(100);
+        let watch = WatchConfig { images: 60, ..WatchConfig::default() };
+        let look = |seed| {
+            let config = TrainConfig { seed, ..config() };
+            let watcher = watcher_of(root.path(), &watch, &config).unwrap();
+            serde_json::to_string(&watcher.look(40, &mut embed).unwrap()).unwrap()
+        };
+        assert!((1..4).all(|seed| look(seed) == look(0)), "{}", look(0));
+    }
+
+    #[test]
+    fn looks_say_when_images_or_splits_are_others() {
+        let (root, other) = (folder_of(100), folder_of(102));
+        let fingerprint = |root: &Path, watch: WatchConfig| {
+            watcher(root, &watch).unwrap().look(0, &mut embed).unwrap().watched.unwrap()
+        };
+        let first = fingerprint(root.path(), WatchConfig::default());
+        assert_eq!(first, fingerprint(root.path(), WatchConfig { every: 7, ..Default::default() }));
+        for watch in [
+            WatchConfig { images: 60, ..Default::default() },
+            WatchConfig { holdout: 0.5, ..Default::default() },
+            WatchConfig { data: Some(other.path().into()), ..Default::default() },
+        ] {
+            assert_ne!(first, fingerprint(root.path(), watch.clone()), "{watch:?}");
+        }
+        assert_ne!(first, fingerprint(other.path(), WatchConfig::default()));
     }
 
     #[test]

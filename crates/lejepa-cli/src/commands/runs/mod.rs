@@ -57,6 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         let svg = curves::draw(&runs)?;
         write_atomically(path, |file| file.write_all(svg.as_bytes()))?;
     }
+    run_folder::incomparable(runs.iter()).iter().for_each(|remark| eprintln!("note: {remark}"));
     if arguments.json {
         let runs: Vec<_> = runs.iter().map(Run::to_json).collect();
         output::line(serde_json::to_string_pretty(&runs)?);
