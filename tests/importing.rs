@@ -112,7 +112,7 @@ fn half_precision_and_another_image_size_are_converted() {
     for (dtype, out) in [(DType::F16, "half"), (DType::BF16, "brain")] {
         let weights = golden_weights().into_iter().map(half(dtype)).collect();
         save(&weights, &path.join("weights.safetensors"));
-        let arguments = import(&["--set", "encoder.image_size=[40, 64]"]);
+        let arguments = import(&["--set", "encoder.image_size=[40, 64]", "--grid", "4"]);
         let arguments: Vec<&str> =
             arguments.into_iter().map(|word| if word == "run" { out } else { word }).collect();
         let output = lejepa_succeeds(path, &arguments);
@@ -123,6 +123,90 @@ fn half_precision_and_another_image_size_are_converted() {
         assert_eq!(weights["pos_embed"].dims(), [1, 1 + 5 * 8, 48]);
         assert!(weights.values().all(|tensor| tensor.dtype() == DType::F32));
     }
+}
+
+/// Positions that change smoothly from row to row and from column to column, as trained ones do.
+fn smooth_positions(rows: usize, columns: usize) -> Tensor {
+    let value = |token: usize, dim: usize| {
+        let place = token.saturating_sub(1);
+        let along = if dim % 2 == 0 { place / columns } else { place % columns };
+        (along as f32 * 1.5 / (1 + dim / 12) as f32 + dim as f32).sin()
+    };
+    let values: Vec<f32> =
+        (0..1 + rows * columns).flat_map(|token| (0..48).map(move |dim| value(token, dim))).collect();
+    Tensor::from_vec(values, (1, 1 + rows * columns, 48), &Device::Cpu).unwrap()
+}
+
+#[test]
+fn a_grid_of_positions_is_not_taken_for_another_of_as_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let mut weights = golden_weights();
+    weights.insert("pos_embed".into(), smooth_positions(4, 16));
+    save(&weights, &path.join("weights.safetensors"));
+    let sized = |size: &'static str, extra: &[&'static str]| -> Vec<&'static str> {
+        import(extra).into_iter().map(|word| if word == "32" { size } else { word }).collect()
+    };
+    let refused = message(path, &sized("64", &[]), 1);
+    let expected = "error: the position embedding pos_embed of the shape [1, 64, 48] looks like a grid of 4x16, not \
+                    of 8x8: give the grid of the weights, such as --grid 4x16\n";
+    assert_eq!(refused, expected);
+    let refused = message(path, &sized("40", &[]), 1);
+    assert!(refused.contains("[1, 64, 48] is not of the grid 5x5 that the image size asks for"), "{refused}");
+    let refused = message(path, &sized("64", &["--grid", "4x15"]), 1);
+    assert!(refused.contains("[1, 64, 48] is not of the given grid 4x15"), "{refused}");
+    assert!(!path.join("run").exists(), "nothing is left behind");
+
+    let output = lejepa_succeeds(path, &sized("64", &["--grid", "4x16"]));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("note: positions resampled from a grid of 4x16 for images of 64x64"), "{stderr}");
+    std::fs::remove_dir_all(path.join("run")).unwrap();
+    let output = lejepa_succeeds(path, &sized("32x128", &[]));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("note: positions are a grid of 4x16\n"), "{stderr}");
+    assert!(stderr.contains("images of 32x128"), "{stderr}");
+    lejepa_succeeds(path, &["export", "run", "--out", "again.safetensors"]);
+    let again = candle_core::safetensors::load(path.join("again.safetensors"), &Device::Cpu).unwrap();
+    let values = |tensor: &Tensor| -> Vec<f32> { tensor.flatten_all().unwrap().to_vec1().unwrap() };
+    assert_eq!(values(&again["pos_embed"]), values(&weights["pos_embed"]));
+
+    let resnet = ["import", "weights.safetensors", "--arch", "resnet18", "--grid", "4x16", "--out", "other"];
+    let refused = message(path, &resnet, 2);
+    assert!(
+        refused.contains("`--grid` must be absent for an encoder without position embedding"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn guesses_about_an_architecture_are_held_against_the_shapes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let mut weights = golden_weights();
+    weights.insert("reg_token".into(), Tensor::zeros((1, 4, 48), DType::F32, &Device::Cpu).unwrap());
+    weights.insert(
+        "patch_embed.proj.weight".into(),
+        Tensor::zeros((48, 3, 4, 4), DType::F32, &Device::Cpu).unwrap(),
+    );
+    save(&weights, &path.join("weights.safetensors"));
+    let refused = message(path, &import(&[]), 1);
+    assert!(refused.contains("unexpected: reg_token"), "{refused}");
+    assert!(
+        refused.contains("patch_embed.proj.weight ([48, 3, 4, 4] instead of [48, 3, 8, 8])"),
+        "{refused}"
+    );
+    let registers = ["--set", "encoder.registers=2", "--set", "encoder.embed_prefix=false", "--grid", "4"];
+    let refused = message(path, &import(&registers), 1);
+    assert!(refused.contains("reg_token ([1, 4, 48] instead of [1, 2, 48])"), "{refused}");
+    let without_class =
+        ["--set", "encoder.class_token=false", "--set", "encoder.pool=average", "--grid", "4"];
+    let refused = message(path, &import(&without_class), 1);
+    assert!(
+        refused.contains(
+            "the position embedding pos_embed of the shape [1, 17, 48] is not of the given grid 4x4"
+        ),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -50,6 +50,19 @@ pub enum Error {
         /// Every tensor that is missing, too many or of another shape.
         problems: String,
     },
+    /// Positions from elsewhere are a list of patches, whose rows and columns are not known.
+    #[error(
+        "the position embedding pos_embed of the shape {shape:?} {problem}: give the grid of the weights, such as \
+         --grid {example}"
+    )]
+    PositionGrid {
+        /// Of the patches alone.
+        shape: Vec<usize>,
+        /// What is not known, or does not fit.
+        problem: String,
+        /// One that would fit.
+        example: crate::ImageSize,
+    },
     /// Two layers claim the same parameter name.
     #[error("two parameters share the name: {name}")]
     DuplicateParameter {

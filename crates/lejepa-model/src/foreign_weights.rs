@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use candle_core::{DType, Tensor};
 
 use crate::layers::resample_position_embedding;
+use crate::position_grid::PositionGrid;
 use crate::{EncoderShape, Error, ImageSize, Parameters, Result, VitShape};
 
 /// A state dict that fits an encoder, and what was done to it.
@@ -14,8 +15,26 @@ pub struct ForeignWeights {
     pub tensors: HashMap<String, Tensor>,
     /// Tensors that an encoder has no use for, such as a classifier's.
     pub dropped: BTreeSet<String>,
-    /// The grid of the position embedding as it was, if it was resampled.
-    pub resampled_from: Option<ImageSize>,
+    /// What the position embedding was taken for; nothing for encoders without one.
+    pub positions: Option<FoundPositions>,
+}
+
+/// The position embedding of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoundPositions {
+    /// Rows and columns of patches.
+    pub grid: ImageSize,
+    /// Whether it was resampled to the encoder's own grid.
+    pub resampled: bool,
+}
+
+/// What is known about the grid of a file's positions, besides that of the encoder that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KnownGrid {
+    /// Rows and columns as somebody says they are.
+    pub given: Option<ImageSize>,
+    /// Those of the architecture's own image size.
+    pub native: Option<ImageSize>,
 }
 
 /// What wrappers put before every name.
@@ -25,11 +44,13 @@ const CLASS: &str = "cls_token";
 
 impl ForeignWeights {
     /// Names the tensors as the encoder does, resamples positions, leaves out classifiers. One error
-    /// names everything that does not fit.
+    /// names everything that does not fit. `grid` is what is known about the positions of the file, which
+    /// are a list there.
     pub fn fit(
         tensors: HashMap<String, Tensor>,
         shape: &EncoderShape,
         parameters: &Parameters,
+        grid: KnownGrid,
     ) -> Result<Self> {
         let mut tensors = strip_prefixes(tensors);
         let expected: HashMap<&str, &Tensor> = parameters.tensors().collect();
@@ -37,15 +58,15 @@ impl ForeignWeights {
         let dropped: BTreeSet<String> = tensors.keys().filter(|name| is_dropped(name)).cloned().collect();
         tensors.retain(|name, _| !dropped.contains(name));
 
-        let mut resampled_from = None;
+        let mut positions = None;
         if let EncoderShape::Vit(shape) = shape {
             if let Some(registers) = tensors.remove("register_tokens") {
                 tensors.insert("reg_token".into(), registers);
             }
-            resampled_from = fit_positions(&mut tensors, shape)?;
+            positions = fit_positions(&mut tensors, shape, grid)?;
         }
         check(&tensors, &expected)?;
-        Ok(Self { tensors, dropped, resampled_from })
+        Ok(Self { tensors, dropped, positions })
     }
 }
 
@@ -70,41 +91,38 @@ fn is_superfluous(name: &str) -> bool {
 }
 
 /// Moves the class token's position into the token where the encoder wants none, as timm does, and
-/// resamples those of a square grid to the encoder's own.
-fn fit_positions(tensors: &mut HashMap<String, Tensor>, shape: &VitShape) -> Result<Option<ImageSize>> {
+/// resamples those of another grid to the encoder's own.
+fn fit_positions(
+    tensors: &mut HashMap<String, Tensor>,
+    shape: &VitShape,
+    known: KnownGrid,
+) -> Result<Option<FoundPositions>> {
     // What does not look like positions is left to the check of shapes.
     let Some(positions) = tensors.get(POSITIONS).filter(|positions| positions.dtype().is_float()) else {
         return Ok(None);
     };
     let Ok((1, rows, dim)) = positions.dims3() else { return Ok(None) };
     let mut positions = positions.to_dtype(DType::F32)?;
-    let prefix = if shape.embed_prefix { shape.prefix() } else { 0 };
-    let has_class_position = rows > 1 && square(rows - 1).is_some();
-    if !shape.embed_prefix && shape.class_token && has_class_position {
+    let grids = PositionGrid { encoder: shape.grid(), known };
+    let mut prefix = if shape.embed_prefix { shape.prefix() } else { 0 };
+    if !shape.embed_prefix && shape.class_token && !grids.has(rows) && grids.has(rows.saturating_sub(1)) {
         let Some(class) = tensors.get(CLASS).filter(|class| class.dims() == [1, 1, dim]) else {
             return Ok(None);
         };
         let class = (class.to_dtype(DType::F32)? + positions.narrow(1, 0, 1)?)?;
         tensors.insert(CLASS.into(), class);
         positions = positions.narrow(1, 1, rows - 1)?.contiguous()?;
+        prefix = 0;
     }
-    let rows = positions.dim(1)?;
-    let mut resampled_from = None;
-    if rows != shape.positions()
-        && let Some(side) = rows.checked_sub(prefix).and_then(square)
-    {
-        let from = ImageSize::from(side);
-        positions = resample_position_embedding(&positions, from, shape.grid())?;
-        resampled_from = Some(from);
+    let patches = positions.dim(1)?.saturating_sub(prefix);
+    let of_patches = positions.narrow(1, positions.dim(1)? - patches, patches)?;
+    let grid = grids.find(&of_patches)?;
+    let resampled = grid != shape.grid();
+    if resampled {
+        positions = resample_position_embedding(&positions, grid, shape.grid())?;
     }
     tensors.insert(POSITIONS.into(), positions);
-    Ok(resampled_from)
-}
-
-/// The side of a square grid of so many patches.
-fn square(patches: usize) -> Option<usize> {
-    let side = patches.isqrt();
-    (side > 0 && side * side == patches).then_some(side)
+    Ok(Some(FoundPositions { grid, resampled }))
 }
 
 fn check(tensors: &HashMap<String, Tensor>, expected: &HashMap<&str, &Tensor>) -> Result<()> {
@@ -160,8 +178,16 @@ mod tests {
     }
 
     fn fit(tensors: HashMap<String, Tensor>, config: &EncoderConfig) -> Result<ForeignWeights> {
+        fit_grid(tensors, config, KnownGrid::default())
+    }
+
+    fn fit_grid(
+        tensors: HashMap<String, Tensor>,
+        config: &EncoderConfig,
+        grid: KnownGrid,
+    ) -> Result<ForeignWeights> {
         let (encoder, parameters) = encoder(config);
-        let weights = ForeignWeights::fit(tensors, &encoder.shape(), &parameters)?;
+        let weights = ForeignWeights::fit(tensors, &encoder.shape(), &parameters, grid)?;
         parameters.load(&weights.tensors)?;
         Ok(weights)
     }
@@ -181,16 +207,26 @@ mod tests {
         let weights = fit(wrapped, &tiny()).unwrap();
         let dropped: Vec<&str> = weights.dropped.iter().map(String::as_str).collect();
         assert_eq!(dropped, ["bn.num_batches_tracked", "fc.bias", "head.weight"]);
-        assert_eq!(weights.resampled_from, None);
+        assert_eq!(weights.positions, Some(FoundPositions { grid: 2.into(), resampled: false }));
     }
 
     #[test]
     fn positions_are_resampled_to_the_grid() {
         let tensors = state_dict(&encoder(&tiny()).1);
         let wide = ImageSize { height: 12, width: 20 };
-        let weights = fit(tensors, &EncoderConfig { image_size: Some(wide), ..tiny() }).unwrap();
-        assert_eq!(weights.resampled_from, Some(2.into()));
-        assert_eq!(weights.tensors[POSITIONS].dims(), [1, 1 + 15, 8]);
+        let config = EncoderConfig { image_size: Some(wide), ..tiny() };
+        let message = fit(tensors.clone(), &config).unwrap_err().to_string();
+        let expected = "the position embedding pos_embed of the shape [1, 4, 8] is not of the grid 3x5 that the \
+                        image size asks for: give the grid of the weights, such as --grid 2x2";
+        assert_eq!(message, expected);
+        for grid in [
+            KnownGrid { given: Some(2.into()), native: None },
+            KnownGrid { given: None, native: Some(2.into()) },
+        ] {
+            let weights = fit_grid(tensors.clone(), &config, grid).unwrap();
+            assert_eq!(weights.positions, Some(FoundPositions { grid: 2.into(), resampled: true }));
+            assert_eq!(weights.tensors[POSITIONS].dims(), [1, 1 + 15, 8]);
+        }
     }
 
     #[test]

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use candle_core::{DType, Device, Tensor};
 use lejepa_data::Error as DataError;
-use lejepa_model::{ForeignWeights, ImageSize, Parameters};
+use lejepa_model::{
+    EncoderConfig, EncoderShape, ForeignWeights, FoundPositions, ImageSize, KnownGrid, Parameters,
+};
 
 use crate::{AdamW, CheckpointFolder, Error, Model, Result, Snapshot, TrainConfig};
 
@@ -14,14 +16,15 @@ use crate::{AdamW, CheckpointFolder, Error, Model, Result, Snapshot, TrainConfig
 pub struct Import {
     /// Tensors that were left out.
     pub dropped: BTreeSet<String>,
-    /// The grid from which the position embedding was resampled.
-    pub resampled_from: Option<ImageSize>,
+    /// What the position embedding was taken for; nothing for encoders without one.
+    pub positions: Option<FoundPositions>,
     /// Numbers of the encoder.
     pub parameters: usize,
 }
 
-/// Makes a run folder before its first step, whose encoder has the weights of a file.
-pub fn import(config: &TrainConfig, weights: &Path, run: &Path) -> Result<Import> {
+/// Makes a run folder before its first step, whose encoder has the weights of a file. `grid` is that of the
+/// file's position embedding, where somebody says it.
+pub fn import(config: &TrainConfig, weights: &Path, grid: Option<ImageSize>, run: &Path) -> Result<Import> {
     config.check()?;
     if !CheckpointFolder::of(run).list()?.is_empty() {
         return Err(Error::OtherRun { path: run.into(), difference: "checkpoints" });
@@ -29,7 +32,12 @@ pub fn import(config: &TrainConfig, weights: &Path, run: &Path) -> Result<Import
     let tensors = read(weights)?;
     let model = Model::new(config, &Device::Cpu)?;
     let parameters = model.encoder_parameters();
-    let fitted = ForeignWeights::fit(tensors, &model.encoder().shape(), parameters)?;
+    if let (Some(grid), false) = (grid, matches!(model.encoder().shape(), EncoderShape::Vit(_))) {
+        let expected = "absent for an encoder without position embedding".into();
+        return Err(Error::Setting { field: "--grid", expected, got: grid.to_string() });
+    }
+    let known = KnownGrid { given: grid, native: native_grid(&config.encoder) };
+    let fitted = ForeignWeights::fit(tensors, &model.encoder().shape(), parameters, known)?;
     parameters.load(&fitted.tensors)?;
     crate::pretrain::write_config(config, run)?;
     Snapshot {
@@ -44,9 +52,17 @@ pub fn import(config: &TrainConfig, weights: &Path, run: &Path) -> Result<Import
     .save(run)?;
     Ok(Import {
         dropped: fitted.dropped,
-        resampled_from: fitted.resampled_from,
+        positions: fitted.positions,
         parameters: parameters.trainable_count(),
     })
+}
+
+/// The grid that an architecture has at its own image size, if its name says one.
+fn native_grid(encoder: &EncoderConfig) -> Option<ImageSize> {
+    match (EncoderConfig { image_size: None, ..encoder.clone() }).resolve() {
+        Ok(EncoderShape::Vit(shape)) => Some(shape.grid()),
+        _ => None,
+    }
 }
 
 fn read(path: &Path) -> Result<HashMap<String, Tensor>> {

@@ -6,8 +6,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use lejepa_embed::InputSize;
+use lejepa_model::{FoundPositions, ImageSize};
 use lejepa_train::{Override, TrainConfig};
 
+use crate::encoder_arguments::size;
 use crate::output;
 
 /// Make a run folder of weights that were trained elsewhere
@@ -23,9 +26,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME")]
     arch: String,
 
-    /// Pixels of an image side; positions are resampled [default: the architecture's own]
-    #[arg(long, value_name = "NUMBER")]
-    size: Option<i64>,
+    /// Image size, such as 224 or 64x256 (height first); positions are resampled [default: the architecture's own]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    size: Option<InputSize>,
+
+    /// Rows and columns of patches of the weights' position embedding, such as 4x16 [default: those of the
+    /// architecture's own size or of --size, whichever has as many]
+    #[arg(long, value_name = "GRID", value_parser = size)]
+    grid: Option<InputSize>,
 
     /// Run folder
     #[arg(long, value_name = "FOLDER")]
@@ -39,20 +47,26 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let change = |key: &str, value| Override { key: key.into(), value: Some(value) };
     let mut overrides = vec![change("encoder.arch", arguments.arch.clone().into())];
-    if let Some(size) = arguments.size {
-        overrides.push(change("encoder.image_size", size.into()));
+    if let Some(InputSize { height, width }) = arguments.size {
+        let side = |pixels: usize| i64::try_from(pixels).map(toml::Value::from);
+        overrides.push(change("encoder.image_size", vec![side(height)?, side(width)?].into()));
     }
     for typed in &arguments.set {
         overrides.push(Override::parse(typed)?);
     }
     let config = TrainConfig::load(None, &overrides)?;
-    let import = lejepa_train::import(&config, &arguments.weights, &arguments.out)?;
+    let grid = arguments.grid.map(|InputSize { height, width }| ImageSize { height, width });
+    let import = lejepa_train::import(&config, &arguments.weights, grid, &arguments.out)?;
     if !import.dropped.is_empty() {
         eprintln!("note: left out: {}", left_out(&import.dropped));
     }
     let size = config.encoder.resolve()?.image_size();
-    if let Some(from) = import.resampled_from {
-        eprintln!("note: positions resampled from a grid of {from} for images of {size}");
+    match import.positions {
+        Some(FoundPositions { grid, resampled: true }) => {
+            eprintln!("note: positions resampled from a grid of {grid} for images of {size}");
+        }
+        Some(FoundPositions { grid, .. }) => eprintln!("note: positions are a grid of {grid}"),
+        None => {}
     }
     eprintln!("{}: {:.2} M parameters, images of {size}", arguments.arch, import.parameters as f64 / 1e6);
     output::line(arguments.out.display());
