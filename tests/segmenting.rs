@@ -110,7 +110,10 @@ fn true_masks_are_compared_with_heads_an_untrained_encoder_and_a_box() {
     ];
     assert_eq!(names, expected);
     assert!(names.iter().all(|name| table.contains(name)), "{table}");
-    assert!(table.contains("1 object of 1 clip, 10 true masks; attention:mass0.5:smoothing0.3."), "{table}");
+    assert!(
+        table.contains("1 object of 1 clip, 10 true masks; attention:mass0.5:smoothing0.3:28x28."),
+        "{table}"
+    );
     // The box of 28x28 in the middle of 56x56 lies in the square of 42x42 in the corner.
     let of_box = scores(&report, "centred box")["score"]["jaccard"].as_f64().unwrap();
     assert!((of_box - (28. * 28.) / (42. * 42.)).abs() < ROUNDING);
@@ -216,6 +219,76 @@ fn a_mask_is_followed_through_the_clips_of_a_set() {
     LabelMap::of_mask(&square(0)).resized((8, 8)).write(&folder.path().join("first.png")).unwrap();
     segment(folder.path(), &["DAVIS/JPEGImages/480p/dog", "--first-mask", "first.png", "--out", "one"]);
     assert!(folder.path().join("one/masks/00003.png").is_file());
+}
+
+/// A sequence of a made-up DAVIS whose second mask shows an object that the first does not, and whose second object is
+/// of a few pixels.
+fn write_sequence(davis: &Path, name: &str) {
+    for number in 0..3 {
+        let file = format!("480p/{name}/{number:05}.png");
+        picture(SIDE, SIDE, &square(0)).write_png(&davis.join("JPEGImages").join(&file)).unwrap();
+        let mut labels = square(0).mapv(u8::from);
+        labels[(SIDE - 2, SIDE - 2)] = 2;
+        if number > 0 {
+            labels.slice_mut(ndarray::s![44.., ..20]).fill(7);
+        }
+        LabelMap::new(labels).write(&davis.join("Annotations").join(&file)).unwrap();
+    }
+}
+
+#[test]
+fn the_validation_split_of_davis_is_segmented_and_its_objects_are_those_of_the_first_frame() {
+    let folder = workspace();
+    let path = folder.path();
+    let davis = path.join("DAVIS");
+    ["bear", "cow", "dog"].iter().for_each(|name| write_sequence(&davis, name));
+    std::fs::create_dir_all(davis.join("ImageSets/2017")).unwrap();
+    std::fs::write(davis.join("ImageSets/2017/val.txt"), "cow\ndog\nyak\n").unwrap();
+    for (method, protocol) in
+        [("attention", "attention:mass0.6:smoothing0"), ("propagate", "propagation:context1+7")]
+    {
+        let output = segment(path, &["DAVIS", "--method", method, "--out", method]);
+        let (table, stderr) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(stderr.contains("note: clips of the list 2017/val that are not there: yak\n"), "{stderr}");
+        assert!(table.contains("4 objects of 2 clips, 6 true masks; "), "{table}");
+        assert!(table.contains(":28x28:clips2017/val(2of3).") && table.contains(protocol), "{table}");
+        let report = report(&path.join(method));
+        let names: Vec<_> =
+            report["clips"].as_array().unwrap().iter().map(|clip| clip["name"].clone()).collect();
+        assert_eq!(names, ["cow", "dog"]);
+        let remarks = [
+            "objects that appear after the first mask and are not judged: 7",
+            "object 2 is smaller than a cell of the 4x4 patches, in pixels: 1 of 196",
+        ];
+        assert_eq!(report["clips"][0]["remarks"], serde_json::json!(remarks));
+        for file in ["report.md", "report.html"] {
+            let text = std::fs::read_to_string(path.join(method).join(file)).unwrap();
+            assert!(remarks.iter().all(|remark| text.contains(&format!("dog: {remark}"))), "{file}");
+            assert!(text.contains("that are not there: yak"), "{file}");
+        }
+        assert!(remarks.iter().all(|remark| table.contains(&format!("- cow: {remark}"))), "{table}");
+    }
+    let protocol = |arguments: &[&str]| {
+        let output = segment(path, &[&["DAVIS", "--out", "out", "--json"], arguments].concat());
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        (report["protocol"].as_str().unwrap().to_owned(), report["clips"].as_array().unwrap().len())
+    };
+    let start = "attention:mass0.6:smoothing0:28x28:clips";
+    assert_eq!(protocol(&["--clips", "all"]), (format!("{start}all"), 3));
+    assert_eq!(protocol(&["--clips", "bear,dog", "--frames", "2"]), (format!("{start}bear+dog:frames2"), 2));
+    let refused = lejepa(path, &["segment", &encoder(), "DAVIS", "--out", "no", "--clips", "bear,yak"]);
+    let stderr = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{stderr}");
+    assert!(stderr.starts_with("error: no such clips (yak) in: DAVIS\n"), "{stderr}");
+
+    let eval = ["eval", &encoder(), "--suite", "knn", "--data", "data", "--out", "eval", "--video", "DAVIS"];
+    lejepa_succeeds(path, &eval);
+    let found = report(&path.join("eval"));
+    assert_eq!(found["videos"][1]["clips"].as_array().unwrap().len(), 2);
+    assert!(found["videos"][1]["protocol"].as_str().unwrap().ends_with(":28x28:clips2017/val(2of3)"));
+    lejepa_succeeds(path, &[&eval[..], &["--clips", "all"]].concat());
+    assert_eq!(report(&path.join("eval"))["videos"][1]["clips"].as_array().unwrap().len(), 3);
 }
 
 #[test]

@@ -59,6 +59,9 @@ fn is_usage(error: &anyhow::Error) -> bool {
                         | EvalError::AttentionMass { .. }
                         | EvalError::Smoothing { .. }
                         | EvalError::Head { .. }
+                        | EvalError::MissingClips { .. }
+                        | EvalError::EmptyClipList { .. }
+                        | EvalError::NotASet { .. }
                 ) || matches!(error, EvalError::Data(error) if is_data_usage(error))
                     || matches!(error, EvalError::Encoder(error) if is_embed_usage(error))
             })
@@ -154,6 +157,10 @@ fn video_hint(error: &EvalError) -> Option<&'static str> {
         ),
         EvalError::NoFirstMask { .. } => {
             Some("name a mask with --first-mask FILE, or a folder with the first frame's with --masks FOLDER")
+        }
+        EvalError::MissingClips { .. } => Some("--clips all takes all that are there"),
+        EvalError::NotASet { .. } => {
+            Some("--clips chooses from a folder of folders of frames, such as DAVIS")
         }
         EvalError::MasksOfOthers { .. } | EvalError::NoObjects { .. } => {
             Some("the mask of frame 00012.jpg is 00012.png; frames of films are called 00000, 00001, ...")

@@ -206,6 +206,26 @@ pub enum Error {
         /// The folder of masks.
         path: PathBuf,
     },
+    /// Clips were asked for that are not there.
+    #[error("no such clips ({names}) in: {}", path.display())]
+    MissingClips {
+        /// Their names.
+        names: String,
+        /// Where they were looked for.
+        path: PathBuf,
+    },
+    /// A list names nothing.
+    #[error("no names of clips in: {}", path.display())]
+    EmptyClipList {
+        /// The list.
+        path: PathBuf,
+    },
+    /// There is nothing to choose from.
+    #[error("one clip, not a set of clips: {}", path.display())]
+    NotASet {
+        /// The clip.
+        path: PathBuf,
+    },
     /// There is nothing to follow.
     #[error("the first frame of {clip} has no mask with an object")]
     NoFirstMask {

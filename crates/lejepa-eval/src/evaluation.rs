@@ -8,7 +8,7 @@ use lejepa_data::Output;
 use crate::set_run::SetRun;
 use crate::video_run::VideoRun;
 use crate::{
-    CandidateInfo, Clip, Error, FeatureSource, Ffmpeg, LabelledSet, MissingDataset, Report, ReportFolder,
+    CandidateInfo, ClipSet, Error, FeatureSource, Ffmpeg, LabelledSet, MissingDataset, Report, ReportFolder,
     Result, Shots, Suite,
 };
 
@@ -46,7 +46,7 @@ pub struct Evaluation<'a> {
 /// Clips, and what they are segmented with.
 pub struct Video<'a> {
     /// The clips.
-    pub clips: &'a [Clip],
+    pub set: &'a ClipSet,
     /// Encoders, perhaps at another size than for images; others than encoders are passed over.
     pub candidates: &'a [Candidate<'a>],
     /// An `ffmpeg`, for films in and out.

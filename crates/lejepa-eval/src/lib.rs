@@ -78,7 +78,8 @@ pub use shots::Shots;
 pub use spreadsheet::to_csv;
 pub use suite::{Baseline, Suite};
 pub use video::{
-    AttentionMasks, AttentionSettings, Clip, ClipReport, ClipRow, Contour, Ffmpeg, Frame, FrameSource,
-    HeadMasks, LabelMap, ObjectScore, Propagation, PropagationSettings, Score, Segmentation,
-    SegmentationCandidate, SegmentationEvent, SegmentationMethod, SegmentationReport, SetRow, Still, jaccard,
+    AttentionMasks, AttentionSettings, Clip, ClipChoice, ClipReport, ClipRow, ClipSet, Contour, Ffmpeg,
+    Frame, FrameSource, HeadMasks, LabelMap, ObjectScore, Propagation, PropagationSettings, Score,
+    Segmentation, SegmentationCandidate, SegmentationEvent, SegmentationMethod, SegmentationReport, SetRow,
+    Still, jaccard,
 };

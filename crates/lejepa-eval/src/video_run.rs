@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use crate::evaluation::Observer;
 use crate::{
-    ATTENTION_MASS, AttentionSettings, Candidate, Clip, ClipReport, Error, Evaluation, Event, FeatureSource,
-    Ffmpeg, PropagationSettings, Report, Result, Segmentation, SegmentationCandidate, SegmentationEvent,
-    SegmentationMethod, Video,
+    ATTENTION_MASS, AttentionSettings, Candidate, Clip, ClipReport, ClipSet, Error, Evaluation, Event,
+    FeatureSource, Ffmpeg, PropagationSettings, Report, Result, Segmentation, SegmentationCandidate,
+    SegmentationEvent, SegmentationMethod, Video,
 };
 
 /// One method, with the clips and the encoders that it can be used on.
@@ -15,12 +15,13 @@ pub(crate) struct VideoRun<'a> {
     /// What its folder is called.
     name: &'static str,
     method: SegmentationMethod,
+    set: &'a ClipSet,
     clips: Vec<&'a Clip>,
     candidates: Vec<SegmentationCandidate<'a>>,
 }
 
 /// Changes when the same clips come out differently.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 impl<'a> VideoRun<'a> {
     /// What there is to do; an error if nothing can be done.
@@ -35,7 +36,8 @@ impl<'a> VideoRun<'a> {
             .map(|(name, method, needs_masks)| Self {
                 name,
                 ffmpeg: video.ffmpeg,
-                clips: video.clips.iter().filter(|clip| clip.masks.is_some() || !needs_masks).collect(),
+                set: video.set,
+                clips: video.set.clips.iter().filter(|clip| clip.masks.is_some() || !needs_masks).collect(),
                 candidates: encoders(video, &method),
                 method,
             })
@@ -57,6 +59,8 @@ impl<'a> VideoRun<'a> {
             candidates: &self.candidates,
             ffmpeg: self.ffmpeg,
             most_frames: None,
+            list: self.set.list.as_deref(),
+            notes: &self.set.notes,
             out: &out,
             command: evaluation.command,
         };
@@ -107,7 +111,7 @@ impl<'a> VideoRun<'a> {
         };
         let candidates = self.candidates.iter().map(candidate).collect::<Result<Vec<_>>>()?;
         let settings = segmentation.start()?;
-        let parts = (VERSION, settings.protocol, settings.size, candidates, clip.fingerprint()?);
+        let parts = (VERSION, self.method.protocol(), settings.size, candidates, clip.fingerprint()?);
         let json = serde_json::to_vec(&parts).map_err(Error::Json)?;
         Ok(format!("video-{}", &blake3::hash(&json).to_hex()[..24]))
     }

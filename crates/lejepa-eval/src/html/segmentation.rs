@@ -56,6 +56,11 @@ fn body(report: &SegmentationReport) -> String {
     if !report.rows.is_empty() {
         html.push_str(&scores(report));
     }
+    let remarks = report.remarks();
+    if !remarks.is_empty() {
+        let remarks: String = remarks.iter().map(|remark| format!("<li>{}</li>\n", Text(remark))).collect();
+        let _ = write!(html, "<ul class=\"notes\">\n{remarks}</ul>\n");
+    }
     for clip in &report.clips {
         html.push_str(&of_clip(clip, report.clips.len() <= OPEN_CLIPS));
     }

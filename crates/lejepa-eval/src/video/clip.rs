@@ -21,12 +21,22 @@ const DAVIS_FRAMES: &str = "JPEGImages";
 const DAVIS_MASKS: &str = "Annotations";
 const DAVIS_RESOLUTION: &str = "480p";
 
+/// The clips at a path.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) clips: Vec<Clip>,
+    /// Whether they are a set, be it of one.
+    pub(super) is_set: bool,
+    /// What a user should know.
+    pub(super) notes: Vec<String>,
+}
+
 impl Clip {
     /// The clips at a path:
     /// - a file, or a folder of images: one clip, whose masks are in `masks` or in a folder of its name there
     /// - a folder of such folders: a clip for each, with its masks in the folder of its name in `masks`
     /// - the root of DAVIS: its sequences, with their masks unless others are given
-    pub fn find(path: &Path, masks: Option<&Path>) -> Result<Vec<Self>> {
+    pub(super) fn find(path: &Path, masks: Option<&Path>) -> Result<Found> {
         if !path.exists() {
             return Err(lejepa_data::Error::NotFound { path: path.into() }.into());
         }
@@ -41,10 +51,16 @@ impl Clip {
             };
             let own = path.join(DAVIS_MASKS).join(resolution.file_name().unwrap_or_default());
             let masks = masks.map(Path::to_path_buf).or(Some(own).filter(|own| own.is_dir()));
-            return set(&resolution, masks.as_deref());
+            let clips = set(&resolution, masks.as_deref())?;
+            let note = format!(
+                "there are no frames in {DAVIS_RESOLUTION}, these are used: {}",
+                resolution.display()
+            );
+            let is_usual = resolution.ends_with(DAVIS_RESOLUTION);
+            return Ok(Found { clips, is_set: true, notes: Vec::from_iter((!is_usual).then_some(note)) });
         }
         if path.is_dir() && images(path)?.is_empty() {
-            return set(path, masks);
+            return Ok(Found { clips: set(path, masks)?, is_set: true, notes: Vec::new() });
         }
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.into());
         let name = match path.is_dir() {
@@ -53,7 +69,8 @@ impl Clip {
         };
         let masks =
             masks.map(|masks| Some(masks.join(&name)).filter(|own| own.is_dir()).unwrap_or(masks.into()));
-        Ok(vec![Self { name, frames: path.into(), masks }])
+        let clips = vec![Self { name, frames: path.into(), masks }];
+        Ok(Found { clips, is_set: false, notes: Vec::new() })
     }
 }
 
@@ -113,6 +130,10 @@ mod tests {
         lejepa_data::Image::from_pixels(1, 1, 1, vec![0]).unwrap().write_png(path).unwrap();
     }
 
+    fn found(path: &Path, masks: Option<&Path>) -> Vec<Clip> {
+        Clip::find(path, masks).unwrap().clips
+    }
+
     fn names(clips: &[Clip]) -> Vec<(&str, bool)> {
         clips.iter().map(|clip| (clip.name.as_str(), clip.masks.is_some())).collect()
     }
@@ -128,10 +149,10 @@ mod tests {
         ] {
             write(&root.path().join(file));
         }
-        let clips = Clip::find(root.path(), None).unwrap();
+        let clips = found(root.path(), None);
         assert_eq!(names(&clips), [("bear", false), ("dog", true)]);
         assert!(clips[0].frames.ends_with("480p/bear"));
-        let given = Clip::find(root.path(), Some(&root.path().join("Annotations"))).unwrap();
+        let given = found(root.path(), Some(&root.path().join("Annotations")));
         assert_eq!(names(&given), [("bear", false), ("dog", false)]);
     }
 
@@ -141,11 +162,11 @@ mod tests {
         let (frames, masks) = (root.path().join("dog"), root.path().join("masks"));
         write(&frames.join("0.png"));
         write(&masks.join("0.png"));
-        let clips = Clip::find(&frames, Some(&masks)).unwrap();
+        let clips = found(&frames, Some(&masks));
         assert_eq!(clips, [Clip { name: "dog".into(), frames: frames.clone(), masks: Some(masks.clone()) }]);
         write(&masks.join("dog/0.png"));
-        assert_eq!(Clip::find(&frames, Some(&masks)).unwrap()[0].masks, Some(masks.join("dog")));
-        assert_eq!(Clip::find(&frames.join("0.png"), None).unwrap()[0].name, "0");
+        assert_eq!(found(&frames, Some(&masks))[0].masks, Some(masks.join("dog")));
+        assert_eq!(found(&frames.join("0.png"), None)[0].name, "0");
     }
 
     #[test]
@@ -154,7 +175,7 @@ mod tests {
         let (frames, masks) = (root.path().join("dog"), root.path().join("masks"));
         write(&frames.join("0.png"));
         write(&masks.join("0.png"));
-        let fingerprint = |masks| Clip::find(&frames, masks).unwrap()[0].fingerprint().unwrap();
+        let fingerprint = |masks| found(&frames, masks)[0].fingerprint().unwrap();
         let first = fingerprint(Some(&masks));
         assert_eq!(fingerprint(Some(&masks)), first);
         assert_ne!(fingerprint(None), first);

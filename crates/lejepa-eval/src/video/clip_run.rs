@@ -62,6 +62,7 @@ impl<'a> ClipRun<'a> {
             frames_with_truth: 0,
             left_out: 0,
             left_out_such_as: Vec::new(),
+            remarks: truth.iter().filter_map(later_objects).collect(),
             rows: Vec::new(),
             stills: Vec::new(),
         };
@@ -136,6 +137,9 @@ impl<'a> ClipRun<'a> {
         let values =
             self.segmentation.candidates.iter().map(|candidate| self.compute(candidate.encoder, frames));
         let values = values.collect::<Result<Vec<_>>>()?;
+        if let (0, Some(first), Some(values)) = (self.report.frames, frames.first(), values.first()) {
+            self.remark_small_objects(first, self.segmentation.method.grid(values.dim()))?;
+        }
         for (index, frame) in frames.iter().enumerate() {
             let size = (frame.image.height(), frame.image.width());
             let truth = self.truth.as_ref().map(|truth| truth.of(frame)).transpose()?.flatten();
@@ -172,6 +176,24 @@ impl<'a> ClipRun<'a> {
         }
         let maker = |_| MaskMaker::new(&self.segmentation.method, self.first_mask.as_ref());
         self.makers = self.segmentation.candidates.iter().map(maker).collect::<Result<_>>()?;
+        Ok(())
+    }
+
+    /// An object within a single cell of the encoder's grid can hardly be found.
+    fn remark_small_objects(&mut self, first: &Frame, (rows, columns): (usize, usize)) -> Result<()> {
+        let Some(truth) = &self.truth else { return Ok(()) };
+        let Some(mask) = truth.mask(&first.name)? else { return Ok(()) };
+        let (height, width) = mask.labels.dim();
+        let cell = (height * width) as f64 / (rows * columns).max(1) as f64;
+        let on_the_grid = mask.resized((rows, columns)).objects();
+        for &label in truth.objects() {
+            let pixels = mask.labels.iter().filter(|found| **found == label).count();
+            if pixels > 0 && ((pixels as f64) < cell || !on_the_grid.contains(&label)) {
+                self.report.remarks.push(format!(
+                    "object {label} is smaller than a cell of the {rows}x{columns} patches, in pixels: {pixels} of {cell:.0}"
+                ));
+            }
+        }
         Ok(())
     }
 
@@ -213,6 +235,14 @@ impl<'a> ClipRun<'a> {
             Ok((drawn, truth))
         })
     }
+}
+
+/// Objects that are not judged.
+fn later_objects(truth: &GroundTruth) -> Option<String> {
+    let labels: Vec<String> = truth.later().iter().map(u8::to_string).collect();
+    let remark =
+        || format!("objects that appear after the first mask and are not judged: {}", labels.join(", "));
+    (!labels.is_empty()).then(remark)
 }
 
 /// Masks have the names of frames and of true masks.

@@ -1,5 +1,6 @@
 //! The masks of a clip as they should be.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::frame_folder::images;
@@ -12,27 +13,38 @@ use crate::{Error, Result};
 pub(super) struct GroundTruth {
     folder: PathBuf,
     objects: Vec<u8>,
+    /// Objects that the first mask does not show.
+    later: Vec<u8>,
 }
 
 impl GroundTruth {
-    /// Reads all masks once, to know the objects.
+    /// Reads all masks once, to know the objects: those of the first mask that has any, as in DAVIS, where an
+    /// object that appears later belongs to the background.
     pub(super) fn open(folder: &Path) -> Result<Self> {
-        let mut occurs = [false; 256];
+        let mut objects = Vec::new();
+        let mut later = BTreeSet::new();
         for path in images(folder)?.iter().filter(|path| is_png(path)) {
-            for label in LabelMap::read(path)?.objects() {
-                occurs[usize::from(label)] = true;
+            let shown = LabelMap::read(path)?.objects();
+            if objects.is_empty() {
+                objects = shown;
+            } else {
+                later.extend(shown.into_iter().filter(|label| !objects.contains(label)));
             }
         }
-        let objects: Vec<u8> = (0..=u8::MAX).filter(|&label| occurs[usize::from(label)]).collect();
         if objects.is_empty() {
             return Err(Error::NoObjects { path: folder.into() });
         }
-        Ok(Self { folder: folder.into(), objects })
+        Ok(Self { folder: folder.into(), objects, later: later.into_iter().collect() })
     }
 
-    /// The labels of all frames.
+    /// The labels that are judged, of the first mask.
     pub(super) fn objects(&self) -> &[u8] {
         &self.objects
+    }
+
+    /// The labels that appear in a later mask, and are not judged.
+    pub(super) fn later(&self) -> &[u8] {
+        &self.later
     }
 
     /// The mask of a frame; nothing if it has none.
@@ -60,4 +72,26 @@ impl GroundTruth {
 
 fn is_png(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "png")
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::array;
+
+    use super::*;
+
+    #[test]
+    fn objects_are_those_of_the_first_mask_that_has_any() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, labels) in [
+            ("00000", array![[0, 0, 0]]),
+            ("00001", array![[2, 0, 5]]),
+            ("00002", array![[2, 3, 0]]),
+            ("00003", array![[1, 3, 5]]),
+        ] {
+            LabelMap::new(labels).write(&folder.path().join(format!("{name}.png"))).unwrap();
+        }
+        let truth = GroundTruth::open(folder.path()).unwrap();
+        assert_eq!((truth.objects(), truth.later()), (&[2, 5][..], &[1, 3][..]));
+    }
 }

@@ -47,7 +47,19 @@ impl SegmentationReport {
         let (objects, clips) = (counted(objects, "object"), counted(clips.len(), "clip"));
         let _ = write!(text, "\nPercent, mean over {objects} of {clips}, {}; ", counted(frames, "true mask"));
         let _ = writeln!(text, "{}.", self.protocol);
+        for remark in self.remarks() {
+            let _ = writeln!(text, "- {}", plain(&remark));
+        }
         Some(text)
+    }
+
+    /// What a reader of the scores should know, of the set and of its clips.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let of_clip = |clip: &ClipReport| {
+            let name = clip.name.clone();
+            clip.remarks.clone().into_iter().map(move |remark| format!("{name}: {remark}"))
+        };
+        self.notes.iter().cloned().chain(self.clips.iter().flat_map(of_clip)).collect()
     }
 
     /// Everything.
@@ -56,6 +68,10 @@ impl SegmentationReport {
         if let Some(table) = self.to_table() {
             text.push_str(&table);
             text.push_str(EXPLANATION);
+        }
+        if self.rows.is_empty() {
+            self.remarks().iter().for_each(|remark| text.push_str(&format!("- {}\n", plain(remark))));
+            text.push('\n');
         }
         text.push_str("## Clips\n\n");
         let counts = |clip: &ClipReport| {

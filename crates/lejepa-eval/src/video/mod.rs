@@ -12,6 +12,7 @@ mod attention_masks;
 mod centred_box;
 mod clip;
 mod clip_run;
+mod clip_set;
 mod contour;
 mod ffmpeg;
 mod film;
@@ -34,6 +35,7 @@ mod stills;
 
 pub use attention_masks::{AttentionMasks, AttentionSettings, HeadMasks};
 pub use clip::Clip;
+pub use clip_set::{ClipChoice, ClipSet};
 pub use contour::Contour;
 pub use ffmpeg::Ffmpeg;
 pub use frame::Frame;

@@ -48,6 +48,10 @@ pub struct Segmentation<'a> {
     pub ffmpeg: Option<&'a Ffmpeg>,
     /// The most frames of a clip that are looked at.
     pub most_frames: Option<usize>,
+    /// What the clips are of their set, for the protocol string.
+    pub list: Option<&'a str>,
+    /// What a reader should know about the clips.
+    pub notes: &'a [String],
     /// Where everything is written to.
     pub out: &'a Path,
     /// What was typed.
@@ -82,7 +86,18 @@ impl SegmentationMethod {
         }
     }
 
-    fn protocol(&self) -> String {
+    /// Rows and columns of patches in what it needs.
+    ///
+    /// # Shapes
+    /// - `(frames, heads, rows, columns)` or `(frames, rows, columns, dim)`
+    pub(super) fn grid(&self, shape: (usize, usize, usize, usize)) -> (usize, usize) {
+        match self {
+            Self::Attention { .. } => (shape.2, shape.3),
+            Self::Propagation { .. } => (shape.1, shape.2),
+        }
+    }
+
+    pub(crate) fn protocol(&self) -> String {
         match self {
             Self::Attention { settings: AttentionSettings { mass, smoothing }, .. } => {
                 format!("attention:mass{mass}:smoothing{smoothing}")
@@ -119,12 +134,24 @@ impl Segmentation<'_> {
         let Preprocess { crop_height, crop_width, .. } = *first.encoder.preprocess();
         Ok(SegmentationReport {
             command: self.command.into(),
-            protocol: self.method.protocol(),
+            protocol: self.protocol((crop_height, crop_width)),
             encoder: first.encoder.name().into(),
             size: (crop_height, crop_width),
+            notes: self.notes.to_vec(),
             clips: Vec::new(),
             rows: Vec::new(),
         })
+    }
+
+    fn protocol(&self, (height, width): (usize, usize)) -> String {
+        let mut protocol = format!("{}:{height}x{width}", self.method.protocol());
+        if let Some(list) = self.list {
+            protocol.push_str(&format!(":clips{list}"));
+        }
+        if let Some(most) = self.most_frames {
+            protocol.push_str(&format!(":frames{most}"));
+        }
+        protocol
     }
 
     /// Segments one clip into a folder.

@@ -9,12 +9,15 @@ use super::{Score, Still};
 pub struct SegmentationReport {
     /// What was typed.
     pub command: String,
-    /// How masks were made, such as `attention:mass0.6:smoothing0`.
+    /// How masks were made, at which size and of which clips, such as
+    /// `attention:mass0.6:smoothing0:240x424:clips2017/val`.
     pub protocol: String,
     /// The encoder file.
     pub encoder: String,
     /// Height and width to which whole frames were resized.
     pub size: (usize, usize),
+    /// What a reader should know, such as clips of the list that are not there.
+    pub notes: Vec<String>,
     /// The clips in the order in which they were segmented.
     pub clips: Vec<ClipReport>,
     /// The mean over all objects of all clips, row by row; none without true masks.
@@ -34,6 +37,8 @@ pub struct ClipReport {
     pub left_out: usize,
     /// The first few of those, with the reason.
     pub left_out_such_as: Vec<String>,
+    /// What a reader should know about its objects.
+    pub remarks: Vec<String>,
     /// Scores, where there are true masks.
     pub rows: Vec<ClipRow>,
     /// A few frames with the masks that are written.
@@ -117,12 +122,14 @@ mod tests {
             frames_with_truth: 3,
             left_out: 0,
             left_out_such_as: Vec::new(),
+            remarks: Vec::new(),
             rows: ClipRow::new("encoder", objects).into_iter().collect(),
             stills: Vec::new(),
         };
         let mut report = SegmentationReport {
             command: String::new(),
             protocol: String::new(),
+            notes: Vec::new(),
             encoder: String::new(),
             size: (8, 8),
             clips: vec![clip("a", vec![object(0.5), object(0.25)]), clip("b", vec![object(0.75)])],

@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use indicatif::ProgressBar;
 use lejepa_embed::InputSize;
-use lejepa_eval::{Clip, Evaluation, Event, ReportFolder, Suite, Video, to_table};
+use lejepa_eval::{ClipChoice, ClipSet, Evaluation, Event, ReportFolder, Suite, Video, to_table};
 
 use crate::command_line::command_line;
 use crate::encoder_arguments::{EncoderArguments, size};
@@ -53,6 +53,11 @@ pub(crate) struct Arguments {
     /// Folder of their true masks [default: those of DAVIS, if it is its root]
     #[arg(long, value_name = "FOLDER", requires = "video")]
     masks: Option<PathBuf>,
+
+    /// Clips of a set: `all`, a file with a name in every line, or names with commas between them [default: the
+    /// validation split of DAVIS, if it has the list, else all]
+    #[arg(long, value_name = "LIST", requires = "video")]
+    clips: Option<String>,
 
     /// Folder for report.html, report.md, report.json and tables [default: beside the first encoder]
     #[arg(long, value_name = "FOLDER")]
@@ -109,15 +114,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let suite = Suite::load(&arguments.suite)?;
     arguments.check(&suite)?;
     let (datasets, missing) = sets::open(arguments, &suite)?;
-    let clips = arguments.video.as_ref().map(|path| Clip::find(path, arguments.masks.as_deref()));
-    let clips = clips.transpose()?;
+    let choice = arguments.clips.as_deref().map(ClipChoice::parse).transpose()?.unwrap_or_default();
+    let clips = |path: &PathBuf| ClipSet::find(path, arguments.masks.as_deref(), &choice);
+    let clips = arguments.video.as_ref().map(clips).transpose()?;
+    clips.iter().flat_map(|set| &set.notes).for_each(|note| eprintln!("note: {note}"));
     let opened = candidates::open(arguments, &suite)?;
     let candidates = opened.candidates();
     let for_video = clips.is_some().then(|| candidates::open_for_video(arguments, &suite)).transpose()?;
     let video_candidates = for_video.as_ref().map(candidates::Opened::candidates).unwrap_or_default();
     let ffmpeg = ffmpeg::installed();
     let video =
-        clips.as_deref().map(|clips| Video { clips, candidates: &video_candidates, ffmpeg: ffmpeg.as_ref() });
+        clips.as_ref().map(|set| Video { set, candidates: &video_candidates, ffmpeg: ffmpeg.as_ref() });
 
     interrupt::listen()?;
     let clock = Instant::now();

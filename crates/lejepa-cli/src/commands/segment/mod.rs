@@ -12,7 +12,9 @@ use clap::Args;
 use indicatif::ProgressBar;
 use lejepa_data::Output;
 use lejepa_embed::Encoder;
-use lejepa_eval::{Clip, Error, Ffmpeg, Segmentation, SegmentationCandidate, SegmentationEvent};
+use lejepa_eval::{
+    Clip, ClipChoice, ClipSet, Error, Ffmpeg, Segmentation, SegmentationCandidate, SegmentationEvent,
+};
 
 use self::settings::MethodArguments;
 use crate::command_line::command_line;
@@ -45,6 +47,11 @@ pub(crate) struct Arguments {
     /// DAVIS, if it is its root]
     #[arg(long, value_name = "FOLDER")]
     masks: Option<PathBuf>,
+
+    /// Clips of a set: `all`, a file with a name in every line, or names with commas between them [default: the
+    /// validation split of DAVIS, if it has the list, else all]
+    #[arg(long, value_name = "LIST")]
+    clips: Option<String>,
 
     #[command(flatten)]
     method: MethodArguments,
@@ -88,12 +95,14 @@ impl Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let clips = Clip::find(&arguments.video, arguments.masks.as_deref())?;
-    let method = arguments.method.resolve(&clips)?;
+    let choice = arguments.clips.as_deref().map(ClipChoice::parse).transpose()?.unwrap_or_default();
+    let set = ClipSet::find(&arguments.video, arguments.masks.as_deref(), &choice)?;
+    set.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    let method = arguments.method.resolve(&set.clips)?;
     let encoder = arguments.computing.frame_opener(&arguments.runtime).open(&arguments.encoder)?;
     // Of no image: an error without the output.
     encoder.compute(method.output(), &[])?;
-    let untrained = arguments.untrained(&encoder, method.output(), &clips)?;
+    let untrained = arguments.untrained(&encoder, method.output(), &set.clips)?;
     let mut candidates = vec![SegmentationCandidate { name: "encoder", encoder: &encoder }];
     if let Some(encoder) = &untrained {
         candidates.push(SegmentationCandidate { name: "same encoder, untrained", encoder });
@@ -109,10 +118,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         candidates: &candidates,
         ffmpeg: ffmpeg.as_ref(),
         most_frames: arguments.frames,
+        list: set.list.as_deref(),
+        notes: &set.notes,
         out: &arguments.out,
         command: &command_line(),
     };
-    segment(arguments, &segmentation, &clips)
+    segment(arguments, &segmentation, &set.clips)
 }
 
 fn segment(arguments: &Arguments, segmentation: &Segmentation<'_>, clips: &[Clip]) -> Result<ExitCode> {
