@@ -1,5 +1,6 @@
 """J and F of masks by numpy and scipy, from the published definition (Perazzi et al., CVPR 2016).
 
+    python segmentation_agreement.py make OUT                        writes masks: blobs of all sizes, at edges too
     python segmentation_agreement.py alter TRUE_MASKS OUT            writes wrong masks, wrong in several ways
     python segmentation_agreement.py check OUT TRUE_MASKS OURS       compares with OURS, those of `mask_scores`
 
@@ -16,7 +17,7 @@ import sys
 
 import numpy as np
 from PIL import Image
-from scipy.ndimage import binary_dilation, binary_erosion, distance_transform_edt, shift
+from scipy.ndimage import binary_dilation, binary_erosion, distance_transform_edt, gaussian_filter, shift
 
 TOLERANCE = 1e-6
 
@@ -28,6 +29,17 @@ def read(path):
     if image.mode in ("L", "1"):
         values = np.where(values == 255, 1, values)
     return values
+
+
+def make(out):
+    """A frame of each kind for every way in which masks are altered, and one more round with other blobs."""
+    os.makedirs(out, exist_ok=True)
+    random = np.random.default_rng(1)
+    for number in range(18):
+        rows, columns = 120, 213
+        noise = gaussian_filter(random.standard_normal((rows, columns)), 3 + number)
+        mask = noise > np.quantile(noise, random.uniform(0.5, 0.95))
+        Image.fromarray(mask.astype(np.uint8) * 255).save(os.path.join(out, f"{number:05}.png"))
 
 
 def alter(true_masks, out):
@@ -101,4 +113,4 @@ def check(masks, true_masks, ours):
 
 if __name__ == "__main__":
     what, *arguments = sys.argv[1:]
-    sys.exit({"alter": alter, "check": check}[what](*arguments))
+    sys.exit({"make": make, "alter": alter, "check": check}[what](*arguments))

@@ -42,7 +42,7 @@ def compare(name, size, folder):
     scale = max(1.0, features.abs().max().item())
 
     session = onnxruntime.InferenceSession(f"{folder}/encoder.onnx")
-    (through_onnx,) = session.run(None, {session.get_inputs()[0].name: pixels.numpy()})
+    (through_onnx,) = session.run(["embedding"], {session.get_inputs()[0].name: pixels.numpy()})
     onnx = numpy.abs(through_onnx - features.numpy()).max() / scale
 
     model = create(name, size)
