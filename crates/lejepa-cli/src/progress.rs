@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use lejepa_data::Hashing;
 
 /// A bar over `total` steps or images.
 pub(crate) fn bar(total: u64) -> ProgressBar {
@@ -14,6 +15,23 @@ pub(crate) fn bar(total: u64) -> ProgressBar {
     }
     bar.enable_steady_tick(Duration::from_millis(500));
     bar
+}
+
+/// How far the files of a set are read. Those that were read before take no time worth a bar.
+pub(crate) fn hashing(bar: &mut ProgressBar, set: &str, Hashing { done, total }: Hashing) {
+    const WORTH_A_BAR: u64 = 1 << 30;
+    if total < WORTH_A_BAR {
+        return;
+    }
+    if bar.is_hidden() || bar.length() != Some(total >> 20) {
+        bar.finish_and_clear();
+        *bar = self::bar(total >> 20);
+        bar.set_message(format!("{set}: MB of files, whose content decides what is known already"));
+    }
+    bar.set_position(done >> 20);
+    if done == total {
+        bar.finish_and_clear();
+    }
 }
 
 /// Work of unknown length.

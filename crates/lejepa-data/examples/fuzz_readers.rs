@@ -168,7 +168,7 @@ fn read(target: &Target) {
     for split in Split::ALL {
         let Ok(dataset) = lejepa_data::open_source(&target.source(), split) else { continue };
         let classes = dataset.class_names().len();
-        let _ = (dataset.fingerprint(), dataset.notes());
+        let _ = (dataset.fingerprint(&mut lejepa_data::Fingerprinter::default()), dataset.notes());
         let last = dataset.len().saturating_sub(1);
         for index in (0..dataset.len().min(LISTED)).chain([last]) {
             let _ = dataset.name(index);

@@ -141,6 +141,9 @@ pub enum Error {
     /// An image could not be resized.
     #[error("cannot resize image: {0}")]
     Resize(String),
+    /// The caller wanted the work to end.
+    #[error("stopped before the end")]
+    Stopped,
     /// The thread that prepares batches has ended without a result.
     #[error("the thread that prepares batches has stopped")]
     BatchThread,

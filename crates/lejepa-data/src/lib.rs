@@ -42,9 +42,11 @@ pub use atomic_file::{AtomicFile, write_atomically};
 pub use batch::{Batch, BatchConfig, BatchSource, BatchStream, BrokenImage, Part, Sampler, ViewBatch};
 #[cfg(feature = "datasets")]
 pub use dataset::{
-    Cached, DataConfig, Dataset, Format, Matrix, MatrixValues, MixtureConfig, ReadOptions, SourceConfig,
-    Split, Stored, TrainingData, is_image_file, open, open_files, open_source, open_splits, read_matrix,
+    CachePlace, Cached, DataConfig, Dataset, Fingerprinter, Format, Hashing, Matrix, MatrixValues,
+    MixtureConfig, ReadOptions, SourceConfig, Split, Stored, TrainingData, is_image_file, open, open_files,
+    open_source, open_splits, read_matrix,
 };
+pub use decode::DECODING;
 pub use encoder_card::{
     CARD_FORMAT, CARD_KEY, EncoderCard, Feature, InputSize, Output, PIXELS_INPUT, Precision, SELF_TEST_KEY,
 };

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use lejepa_data::Output;
+use lejepa_data::{Hashing, Output};
 
 use crate::set_run::SetRun;
 use crate::video_run::VideoRun;
@@ -22,6 +22,9 @@ pub struct Candidate<'a> {
     /// Where they come from.
     pub source: FeatureSource<'a>,
 }
+
+/// The folder beside extracted features in which hashes of the data's files are remembered.
+const HASHES: &str = "hashes";
 
 /// What is to be scored with what.
 pub struct Evaluation<'a> {
@@ -56,6 +59,13 @@ pub struct Video<'a> {
 /// What an evaluation tells its caller, who may stop it.
 #[derive(Debug)]
 pub enum Event<'a> {
+    /// Files are read, to see whether their content is known.
+    Hashing {
+        /// The set.
+        dataset: &'a str,
+        /// How far that is.
+        bytes: Hashing,
+    },
     /// Features of this many images are about to be extracted.
     Extracting {
         /// The set.
@@ -154,6 +164,7 @@ impl Evaluation<'_> {
             observer.tell(Event::Scored(&report))?;
         }
         for dataset in self.datasets {
+            dataset.identify(&self.cache.join(HASHES), &mut observer)?;
             report.datasets.push(dataset.report(self.suite)?);
             SetRun::new(self, dataset, &mut report, &mut observer).run()?;
         }

@@ -109,7 +109,7 @@ impl Extraction<'_> {
             output: self.output,
             preprocess: self.encoder.preprocess().clone(),
             normalised: self.encoder.is_normalised(),
-            data: self.images.fingerprint(),
+            data: self.images.fingerprint()?,
             images: self.images.len(),
         })
     }

@@ -65,7 +65,7 @@ impl FeatureSource<'_> {
             Self::Encoder(encoder) => Extraction { encoder, output, images }.name(),
             Self::Pixels(preprocess) => {
                 let described = serde_json::to_string(preprocess).map_err(Error::Json)?;
-                let key = format!("{described}{}", images.fingerprint());
+                let key = format!("{described}{}", images.fingerprint()?);
                 Ok(blake3::hash(key.as_bytes()).to_hex()[..24].to_string())
             }
         }

@@ -1,8 +1,11 @@
 //! Images of one or several datasets, one after the other, with what is known of each.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
-use lejepa_data::{Dataset, Image, SourceConfig, Split, is_image_file, open_files, open_splits};
+use lejepa_data::{
+    Dataset, Fingerprinter, Image, SourceConfig, Split, is_image_file, open_files, open_splits,
+};
 
 use crate::Result;
 
@@ -12,6 +15,8 @@ struct Section {
     first: usize,
     split: Option<Split>,
     dataset: Box<dyn Dataset>,
+    /// Of the dataset's content, once somebody has asked.
+    fingerprint: OnceLock<String>,
 }
 
 /// Images with names, and labels where there are some.
@@ -79,7 +84,7 @@ impl ImageList {
     fn add(&mut self, split: Option<Split>, dataset: Box<dyn Dataset>) {
         let first = self.images;
         self.images += dataset.len();
-        self.sections.push(Section { first, split, dataset });
+        self.sections.push(Section { first, split, dataset, fingerprint: OnceLock::new() });
     }
 
     /// Number of images.
@@ -97,16 +102,37 @@ impl ImageList {
         self.sections.iter().flat_map(|section| section.dataset.notes()).map(String::as_str)
     }
 
-    /// A short hash that changes when the data does.
-    pub fn fingerprint(&self) -> String {
-        let mut hasher = blake3::Hasher::new();
-        for section in &self.sections {
-            hasher.update(section.dataset.fingerprint().as_bytes());
+    /// Reads what the images are read from, as far as the fingerprinter does not remember it. Whoever asks
+    /// for the fingerprint of a list that was not identified waits for that without hearing of it.
+    pub fn identify(&self, fingerprinter: &mut Fingerprinter<'_>) -> Result<()> {
+        for Section { dataset, fingerprint, .. } in &self.sections {
+            if fingerprint.get().is_none() {
+                let found = dataset.fingerprint(fingerprinter)?;
+                fingerprint.get_or_init(|| found);
+            }
         }
-        for image in self.selected.iter().flatten() {
-            hasher.update(&(*image as u64).to_le_bytes());
+        Ok(())
+    }
+
+    /// A short hash of the content: of all images, their order, labels and classes, and of which are meant.
+    pub fn fingerprint(&self) -> Result<String> {
+        self.identify(&mut Fingerprinter::default())?;
+        let sections = self.sections.iter().filter_map(|section| section.fingerprint.get());
+        let selected: Vec<u8> =
+            self.selected.iter().flatten().flat_map(|image| (*image as u64).to_le_bytes()).collect();
+        let parts = sections.map(|section| section.as_bytes()).chain([&selected[..]]);
+        Ok(Fingerprinter::combined(parts))
+    }
+
+    /// The fingerprint of the only dataset, whichever of its images are meant; of several, theirs combined.
+    pub(crate) fn data_fingerprint(&self) -> Result<String> {
+        self.identify(&mut Fingerprinter::default())?;
+        let sections: Vec<&String> =
+            self.sections.iter().filter_map(|section| section.fingerprint.get()).collect();
+        match sections[..] {
+            [only] => Ok(only.clone()),
+            _ => Ok(Fingerprinter::combined(sections)),
         }
-        hasher.finalize().to_hex()[..16].to_string()
     }
 
     /// Reads and decodes an image; the error names it.

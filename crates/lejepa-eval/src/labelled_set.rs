@@ -1,11 +1,13 @@
 //! A labelled set: the images that a suite learns from and those it asks about.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
-use lejepa_data::{Dataset, Purpose, SourceConfig, Split, generator, open_source};
+use lejepa_data::{Dataset, Fingerprinter, Purpose, SourceConfig, Split, generator, open_source};
 use rand::seq::SliceRandom;
 
-use crate::{DatasetReport, Error, ImageList, KnownDataset, Result, Suite, paper};
+use crate::evaluation::Observer;
+use crate::{DatasetReport, Error, Event, ImageList, KnownDataset, Result, Suite, paper};
 
 /// Training and test images with their classes.
 pub struct LabelledSet {
@@ -24,7 +26,6 @@ pub(crate) struct LabelledImages {
     pub(crate) images: ImageList,
     pub(crate) labels: Vec<usize>,
     available: usize,
-    fingerprint: String,
 }
 
 /// Share of every class that is asked about, where a set has no test split.
@@ -96,6 +97,18 @@ impl LabelledSet {
         &self.notes
     }
 
+    /// Takes the fingerprints of both splits, for which all files are read that were not read before.
+    pub(crate) fn identify(&self, memo: &Path, observer: &mut Observer<'_>) -> Result<()> {
+        let mut observe =
+            |hashing| (observer.observe)(Event::Hashing { dataset: &self.name, bytes: hashing });
+        let mut fingerprinter = Fingerprinter::default().remembering(memo).observed(&mut observe);
+        let mut identify = |part: &LabelledImages| part.images.identify(&mut fingerprinter);
+        match identify(&self.train).and_then(|()| identify(&self.test)) {
+            Err(Error::Data(lejepa_data::Error::Stopped)) => Err(Error::Stopped),
+            identified => identified,
+        }
+    }
+
     /// The report before anything is measured.
     pub(crate) fn report(&self, suite: &Suite) -> Result<DatasetReport> {
         let mut published = Vec::new();
@@ -116,7 +129,7 @@ impl LabelledSet {
         Ok(DatasetReport {
             name: self.name.clone(),
             path: self.path.clone(),
-            fingerprints: [&self.train, &self.test].map(|part| part.fingerprint.clone()),
+            fingerprints: [self.train.images.data_fingerprint()?, self.test.images.data_fingerprint()?],
             train: self.train.labels.len(),
             train_available: self.train.available,
             test: self.test.labels.len(),
@@ -182,13 +195,11 @@ impl Part {
             chosen.truncate(limit);
             chosen.sort_unstable();
         }
-        let fingerprint = dataset.fingerprint().to_string();
         let taken: Vec<usize> = chosen.iter().map(|&place| indices[place]).collect();
         LabelledImages {
             images: ImageList::of(split, dataset).select(&taken),
             labels: chosen.iter().map(|&place| labels[place]).collect(),
             available: indices.len(),
-            fingerprint,
         }
     }
 }

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use candle_core::{DType, Tensor};
 use lejepa_data::{
-    Batch, BatchConfig, BatchSource, BatchStream, BrokenImage, Cached, Dataset, TrainingData,
-    write_atomically,
+    Batch, BatchConfig, BatchSource, BatchStream, BrokenImage, CachePlace, Cached, Dataset, Fingerprinter,
+    Hashing, TrainingData, write_atomically,
 };
 
 use crate::divergence::{find_culprit, save_batch};
@@ -19,9 +19,14 @@ use crate::{
     Watcher, audit_gradients,
 };
 
+/// The folder of a run, or of a cache, in which hashes of the data's files are remembered.
+const HASHES: &str = "hashes";
+
 /// What a run tells its caller.
 #[derive(Debug)]
 pub enum Event<'a> {
+    /// Files are read, to see whether their content is known.
+    Hashing(Hashing),
     /// Images are decoded into the cache; so many of all.
     Caching {
         /// How many are done.
@@ -93,7 +98,9 @@ pub fn pretrain(
     let device = device.open()?;
     let loss = config.loss.build()?;
     let source = Arc::new(open_batches(config, observe)?);
-    let data_fingerprint = source.dataset().fingerprint().to_string();
+    let mut hashing = |hashing| observe(Event::Hashing(hashing));
+    let mut fingerprinter = Fingerprinter::default().remembering(&run.join(HASHES)).observed(&mut hashing);
+    let data_fingerprint = source.dataset().fingerprint(&mut fingerprinter)?;
     let steps_per_epoch = source.steps_per_epoch();
     let total = config.total_steps(steps_per_epoch);
     let schedule = config.schedule(total);
@@ -275,8 +282,13 @@ fn open_data(config: &TrainConfig, observe: &mut Observer<'_>) -> Result<Trainin
     let Some(folder) = &config.data.cache else { return Ok(config.data.open(&mut Ok)?) };
     let short_side = config.cache_short_side()?;
     let mut cached = |dataset: Box<dyn Dataset>| -> lejepa_data::Result<Box<dyn Dataset>> {
+        let mut hashing = |hashing| observe(Event::Hashing(hashing));
+        let mut fingerprinter =
+            Fingerprinter::default().remembering(&folder.join(HASHES)).observed(&mut hashing);
+        let fingerprint = &dataset.fingerprint(&mut fingerprinter)?;
         let (mut done, images) = (0, dataset.len());
-        let cached = Cached::open(dataset, folder, short_side, &mut |more| {
+        let place = CachePlace { folder, fingerprint, short_side };
+        let cached = Cached::open(dataset, place, &mut |more| {
             done += more;
             observe(Event::Caching { done, images })
         })?;

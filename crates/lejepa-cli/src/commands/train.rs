@@ -198,6 +198,13 @@ pub(crate) struct Display {
 impl Display {
     pub(crate) fn show(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         match event {
+            Event::Hashing(bytes) => {
+                let bar = self.bar.get_or_insert_with(ProgressBar::hidden);
+                progress::hashing(bar, "data", *bytes);
+                if bytes.done == bytes.total {
+                    self.bar = None;
+                }
+            }
             Event::Caching { done, images } => {
                 let bar = self.bar.get_or_insert_with(|| progress::bar(*images as u64));
                 bar.set_message("images into the cache");

@@ -97,8 +97,8 @@ mod tests {
         fn class_names(&self) -> &[String] {
             &[]
         }
-        fn fingerprint(&self) -> &str {
-            "gradients"
+        fn files(&self) -> Vec<std::path::PathBuf> {
+            Vec::new()
         }
     }
 

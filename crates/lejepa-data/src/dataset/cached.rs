@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use rayon::prelude::*;
 
-use super::{Dataset, Stored, mapped_file};
+use super::{Dataset, Fingerprinter, Stored, mapped_file};
 use crate::resize::{Part, Resizer, Stretch};
-use crate::{BrokenImage, Error, Image, Interpolation, Result, write_atomically};
+use crate::{BrokenImage, DECODING, Error, Image, Interpolation, Result, write_atomically};
 
 const MAGIC: [u8; 16] = *b"lejepa pixels 1\n";
 const ENTRY: usize = 8 + 8 + 3 * 4;
@@ -27,9 +27,21 @@ const CHUNK: usize = 128;
 /// A dataset whose images come out of a cache.
 pub struct Cached {
     dataset: Box<dyn Dataset>,
+    fingerprint: String,
     path: PathBuf,
     map: Bytes,
     entries: Vec<Entry>,
+}
+
+/// Which cache of a dataset: a file of its own for every content, size and way of decoding.
+#[derive(Debug, Clone, Copy)]
+pub struct CachePlace<'a> {
+    /// Folder of caches.
+    pub folder: &'a Path,
+    /// The dataset's.
+    pub fingerprint: &'a str,
+    /// Images are shrunk to this short side.
+    pub short_side: usize,
 }
 
 struct Entry {
@@ -38,15 +50,15 @@ struct Entry {
 }
 
 impl Cached {
-    /// Opens the cache of a dataset in a folder; if there is none, it is made first. Images are shrunk to
-    /// the given short side. `progress` is told how many more images are done, and may stop the work.
+    /// Opens the cache of a dataset; if there is none, it is made first. `progress` is told how many more
+    /// images are done, and may stop the work.
     pub fn open(
         dataset: Box<dyn Dataset>,
-        folder: &Path,
-        short_side: usize,
+        place: CachePlace<'_>,
         progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> Result<Self> {
-        let path = folder.join(format!("{}-{short_side}.pixels", dataset.fingerprint()));
+        let CachePlace { folder, fingerprint, short_side } = place;
+        let path = folder.join(format!("{fingerprint}-{short_side}-{DECODING}.pixels"));
         if !path.exists() {
             write(&*dataset, &path, short_side, progress)?;
         }
@@ -58,7 +70,7 @@ impl Cached {
         };
         let entries = read_entries(&map).filter(|entries| entries.len() == dataset.len());
         let entries = entries.ok_or_else(invalid)?;
-        Ok(Self { dataset, path, map, entries })
+        Ok(Self { dataset, fingerprint: fingerprint.into(), path, map, entries })
     }
 }
 
@@ -90,8 +102,12 @@ impl Dataset for Cached {
         self.dataset.class_names()
     }
 
-    fn fingerprint(&self) -> &str {
-        self.dataset.fingerprint()
+    fn files(&self) -> Vec<PathBuf> {
+        self.dataset.files()
+    }
+
+    fn fingerprint(&self, _fingerprinter: &mut Fingerprinter<'_>) -> Result<String> {
+        Ok(self.fingerprint.clone())
     }
 
     fn notes(&self) -> &[String] {
@@ -186,6 +202,10 @@ mod tests {
 
     const FOOTER: usize = 8 + MAGIC.len();
 
+    fn place<'a>(cache: &'a tempfile::TempDir, fingerprint: &'a str, short_side: usize) -> CachePlace<'a> {
+        CachePlace { folder: cache.path(), fingerprint, short_side }
+    }
+
     fn folder_of_images() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (name, height) in [("a.png", 90), ("b.png", 20)] {
@@ -202,7 +222,7 @@ mod tests {
         let mut done = 0;
         let mut open_cached = || {
             let dataset = open(folder.path(), Split::Train).unwrap();
-            Cached::open(dataset, cache.path(), 30, &mut |more| {
+            Cached::open(dataset, place(&cache, "a", 30), &mut |more| {
                 done += more;
                 ControlFlow::Continue(())
             })
@@ -222,10 +242,24 @@ mod tests {
     }
 
     #[test]
+    fn other_content_and_another_size_have_caches_of_their_own() {
+        let (folder, cache) = (folder_of_images(), tempfile::tempdir().unwrap());
+        for (fingerprint, short_side, height) in [("a", 30, 45), ("b", 20, 30), ("a", 20, 30)] {
+            let dataset = open(folder.path(), Split::Train).unwrap();
+            let place = place(&cache, fingerprint, short_side);
+            let cached = Cached::open(dataset, place, &mut |_| ControlFlow::Continue(())).unwrap();
+            assert_eq!(cached.image(0).unwrap().height(), height);
+            let name = format!("{fingerprint}-{short_side}-{DECODING}.pixels");
+            assert_eq!(cached.path, cache.path().join(name));
+            assert_eq!(cached.fingerprint(&mut Fingerprinter::default()).unwrap(), fingerprint);
+        }
+    }
+
+    #[test]
     fn work_that_is_stopped_leaves_nothing() {
         let (folder, cache) = (folder_of_images(), tempfile::tempdir().unwrap());
         let dataset = open(folder.path(), Split::Train).unwrap();
-        assert!(Cached::open(dataset, cache.path(), 30, &mut |_| ControlFlow::Break(())).is_err());
+        assert!(Cached::open(dataset, place(&cache, "a", 30), &mut |_| ControlFlow::Break(())).is_err());
         assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 0);
     }
 
@@ -234,7 +268,7 @@ mod tests {
         let (folder, cache) = (folder_of_images(), tempfile::tempdir().unwrap());
         let open_cached = || {
             let dataset = open(folder.path(), Split::Train).unwrap();
-            Cached::open(dataset, cache.path(), 30, &mut |_| ControlFlow::Continue(()))
+            Cached::open(dataset, place(&cache, "a", 30), &mut |_| ControlFlow::Continue(()))
         };
         let path = open_cached().unwrap().path.clone();
         let whole = std::fs::read(&path).unwrap();

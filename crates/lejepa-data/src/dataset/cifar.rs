@@ -23,7 +23,6 @@ use crate::{Error, Image, Result, Stored};
 pub(super) struct Cifar {
     batches: Vec<Batch>,
     labels: Labels,
-    fingerprint: String,
     notes: Vec<String>,
 }
 
@@ -125,15 +124,8 @@ impl Cifar {
         }
         let batches = files.into_iter().map(|file| layout.read(file)).collect::<Result<Vec<_>>>()?;
         let class_names = layout.read_class_names(&folder)?;
-        let mut hasher = blake3::Hasher::new();
-        for batch in &batches {
-            hasher.update(batch.file.file_name().unwrap_or_default().as_encoded_bytes());
-            hasher.update(&batch.bytes.len().to_le_bytes());
-        }
         let values = batches.iter().flat_map(|batch| batch.labels.iter().copied()).collect();
         let labels = Labels::new(values, class_names, |index| name(&batches, index))?;
-        labels.hash(&mut hasher);
-        let fingerprint = hasher.finalize().to_hex()[..16].to_string();
         let notes = match &absent[..] {
             [] => Vec::new(),
             [first, ..] => vec![format!(
@@ -143,7 +135,7 @@ impl Cifar {
                 first.display()
             )],
         };
-        Ok(Self { batches, labels, fingerprint, notes })
+        Ok(Self { batches, labels, notes })
     }
 }
 
@@ -172,8 +164,8 @@ impl Dataset for Cifar {
         self.labels.class_names()
     }
 
-    fn fingerprint(&self) -> &str {
-        &self.fingerprint
+    fn files(&self) -> Vec<PathBuf> {
+        self.batches.iter().map(|batch| batch.file.clone()).collect()
     }
 
     fn notes(&self) -> &[String] {
@@ -343,7 +335,6 @@ mod tests {
         let test = crate::open(&path, Split::Test).unwrap();
         assert_is_image(test.as_ref(), 0, 7);
         assert_eq!((test.len(), test.label(0), test.notes().len()), (1, Some(6), 0));
-        assert_ne!(train.fingerprint(), test.fingerprint());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::{Dataset, Error, Split};
+use crate::{Dataset, Error, Fingerprinter, Split};
 
 pub(super) fn path(name: &str) -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/formats")).join(name)
@@ -24,6 +24,11 @@ pub(super) fn copy(name: &str) -> tempfile::TempDir {
         }
     }
     target
+}
+
+/// Of the content, with nothing remembered.
+pub(super) fn fingerprint(data: &dyn Dataset) -> String {
+    data.fingerprint(&mut Fingerprinter::default()).unwrap()
 }
 
 /// Why a dataset cannot be opened.

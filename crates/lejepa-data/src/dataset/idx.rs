@@ -25,7 +25,6 @@ pub(super) struct Idx {
     pixels: Vec<u8>,
     labels: Option<Vec<u8>>,
     class_names: Vec<String>,
-    fingerprint: String,
 }
 
 impl Idx {
@@ -51,8 +50,6 @@ impl Idx {
             None => None,
         };
         let class_count = labels.iter().flatten().max().map_or(0, |&largest| usize::from(largest) + 1);
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(&pixels).update(labels.as_deref().unwrap_or_default());
         Ok(Self {
             file: images,
             count,
@@ -61,7 +58,6 @@ impl Idx {
             pixels,
             labels,
             class_names: (0..class_count).map(|class| class.to_string()).collect(),
-            fingerprint: hasher.finalize().to_hex()[..16].to_string(),
         })
     }
 }
@@ -89,8 +85,8 @@ impl Dataset for Idx {
         &self.class_names
     }
 
-    fn fingerprint(&self) -> &str {
-        &self.fingerprint
+    fn files(&self) -> Vec<PathBuf> {
+        vec![self.file.clone()]
     }
 }
 
@@ -213,7 +209,6 @@ mod tests {
         assert_eq!(plain.image(1).unwrap().pixels(), [6, 7, 8, 9, 10, 11]);
         assert_eq!(packed.label(4), Some(1));
         assert_eq!(plain.class_names().len(), 3);
-        assert_eq!(plain.fingerprint(), packed.fingerprint());
     }
 
     #[test]

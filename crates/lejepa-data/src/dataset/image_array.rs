@@ -7,7 +7,7 @@
 //! ```
 
 use std::fmt::Debug;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::Dataset;
 use super::array_labels::numbered_classes;
@@ -16,7 +16,9 @@ use crate::{Error, Image, Result, Stored};
 /// Images in an array, read one by one.
 #[derive(Debug)]
 pub(super) struct ImageArray {
-    place: String,
+    path: PathBuf,
+    /// The array's name inside the file; empty if the file is the array.
+    name: String,
     shape: ImageShape,
     source: Box<dyn ImageSource>,
     /// The images of the split, as rows of the array.
@@ -24,7 +26,6 @@ pub(super) struct ImageArray {
     /// Of every row of the array.
     labels: Option<Vec<usize>>,
     class_names: Vec<String>,
-    fingerprint: String,
     notes: Vec<String>,
 }
 
@@ -58,12 +59,8 @@ impl FoundArray {
     /// Some of the images, with named classes.
     pub(super) fn part(self, rows: Vec<usize>, class_names: Vec<String>) -> Result<ImageArray> {
         let Self { path, name, shape, source, labels, notes } = self;
-        let separator = if name.is_empty() { "" } else { " " };
-        let place = format!("{}{separator}{name}", path.display());
-        let mut array =
-            ImageArray { place, shape, source, rows, labels, class_names, fingerprint: String::new(), notes };
+        let array = ImageArray { path, name, shape, source, rows, labels, class_names, notes };
         array.check_labels()?;
-        array.fingerprint = array.take_fingerprint(&path, &name)?;
         Ok(array)
     }
 }
@@ -77,28 +74,9 @@ impl ImageArray {
         }
     }
 
-    /// Of the file's name and length, the shape, the labels and the first and last image.
-    fn take_fingerprint(&self, path: &Path, name: &str) -> Result<String> {
-        let failed = |source| Error::Io { action: "read", path: path.into(), source };
-        let length = std::fs::metadata(path).map_err(failed)?.len();
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(path.file_name().unwrap_or_default().as_encoded_bytes()).update(name.as_bytes());
-        let ImageShape { count, height, width, channels, planar } = self.shape;
-        for size in [count, height, width, channels, usize::from(planar), self.rows.len()] {
-            hasher.update(&(size as u64).to_le_bytes());
-        }
-        hasher.update(&length.to_le_bytes());
-        for index in 0..self.rows.len() {
-            hasher.update(&self.label(index).map_or(u64::MAX, |label| label as u64).to_le_bytes());
-        }
-        for &row in self.rows.first().into_iter().chain(self.rows.last()) {
-            hasher.update(&self.source.read(row)?);
-        }
-        Ok(hasher.finalize().to_hex()[..16].to_string())
-    }
-
     fn row_name(&self, row: usize) -> String {
-        format!("{} image {row}", self.place)
+        let separator = if self.name.is_empty() { "" } else { " " };
+        format!("{}{separator}{} image {row}", self.path.display(), self.name)
     }
 }
 
@@ -124,8 +102,8 @@ impl Dataset for ImageArray {
         &self.class_names
     }
 
-    fn fingerprint(&self) -> &str {
-        &self.fingerprint
+    fn files(&self) -> Vec<PathBuf> {
+        vec![self.path.clone()]
     }
 
     fn notes(&self) -> &[String] {

@@ -11,7 +11,6 @@ pub(super) struct ImageFiles {
     root: PathBuf,
     files: Vec<ImageFile>,
     class_names: Vec<String>,
-    fingerprint: String,
     notes: Vec<String>,
 }
 
@@ -34,7 +33,6 @@ impl ImageFiles {
         class_names: Vec<String>,
     ) -> Result<Self> {
         let count = listed.len();
-        let mut hasher = blake3::Hasher::new();
         let mut files = Vec::with_capacity(count);
         let mut first_absent = None;
         for file in listed {
@@ -45,12 +43,10 @@ impl ImageFiles {
                     classes: class_names.len(),
                 });
             }
-            let Ok(metadata) = std::fs::metadata(root.join(&file.path)) else {
+            if std::fs::metadata(root.join(&file.path)).is_err() {
                 first_absent.get_or_insert(file.path);
                 continue;
-            };
-            hasher.update(file.path.as_os_str().as_encoded_bytes()).update(&metadata.len().to_le_bytes());
-            hasher.update(&file.label.map_or(u64::MAX, |label| label as u64).to_le_bytes());
+            }
             files.push(file);
         }
         if files.is_empty() {
@@ -65,8 +61,7 @@ impl ImageFiles {
                 path.display()
             ));
         }
-        let fingerprint = hasher.finalize().to_hex()[..16].to_string();
-        Ok(Self { root: root.into(), files, class_names, fingerprint, notes })
+        Ok(Self { root: root.into(), files, class_names, notes })
     }
 }
 
@@ -95,10 +90,8 @@ impl Dataset for ImageFiles {
         &self.class_names
     }
 
-    /// Of the names, lengths and labels of all files, not of their content: a large folder is not
-    /// read twice.
-    fn fingerprint(&self) -> &str {
-        &self.fingerprint
+    fn files(&self) -> Vec<PathBuf> {
+        self.files.iter().map(|file| self.root.join(&file.path)).collect()
     }
 
     fn notes(&self) -> &[String] {

@@ -1,6 +1,8 @@
 //! Several datasets one after the other, for pretraining: labels play no part.
 
-use super::Dataset;
+use std::path::PathBuf;
+
+use super::{Dataset, Fingerprinter};
 use crate::{Result, Stored};
 
 /// Datasets one after the other.
@@ -8,23 +10,19 @@ pub(super) struct Joined {
     /// Each with the index of its first image.
     parts: Vec<(usize, Box<dyn Dataset>)>,
     images: usize,
-    fingerprint: String,
     notes: Vec<String>,
 }
 
 impl Joined {
     /// Joins datasets in their order.
     pub(super) fn new(datasets: Vec<Box<dyn Dataset>>) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        let mut joined = Self { parts: Vec::new(), images: 0, fingerprint: String::new(), notes: Vec::new() };
+        let mut joined = Self { parts: Vec::new(), images: 0, notes: Vec::new() };
         for dataset in datasets {
-            hasher.update(dataset.fingerprint().as_bytes());
             joined.notes.extend_from_slice(dataset.notes());
             let length = dataset.len();
             joined.parts.push((joined.images, dataset));
             joined.images += length;
         }
-        joined.fingerprint = hasher.finalize().to_hex()[..16].to_string();
         joined
     }
 
@@ -59,8 +57,13 @@ impl Dataset for Joined {
         &[]
     }
 
-    fn fingerprint(&self) -> &str {
-        &self.fingerprint
+    fn files(&self) -> Vec<PathBuf> {
+        self.parts.iter().flat_map(|(_, dataset)| dataset.files()).collect()
+    }
+
+    fn fingerprint(&self, fingerprinter: &mut Fingerprinter<'_>) -> Result<String> {
+        let parts = self.parts.iter().map(|(_, dataset)| dataset.fingerprint(fingerprinter));
+        Ok(Fingerprinter::combined(parts.collect::<Result<Vec<_>>>()?))
     }
 
     fn notes(&self) -> &[String] {

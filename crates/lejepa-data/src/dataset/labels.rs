@@ -52,12 +52,6 @@ impl Labels {
         let count = self.values.len();
         (without > 0 && without < count).then(|| format!("{without} of {count} images have no label"))
     }
-
-    pub(super) fn hash(&self, hasher: &mut blake3::Hasher) {
-        for label in &self.values {
-            hasher.update(&label.map_or(u64::MAX, u64::from).to_le_bytes());
-        }
-    }
 }
 
 #[cfg(test)]

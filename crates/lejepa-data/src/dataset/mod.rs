@@ -10,6 +10,7 @@ mod cifar;
 mod cifar_sheets;
 mod classes;
 mod dtd;
+mod fingerprint;
 #[cfg(test)]
 mod fixture;
 mod flowers102;
@@ -45,7 +46,8 @@ mod stored;
 mod training_data;
 mod webdataset;
 
-pub use cached::Cached;
+pub use cached::{CachePlace, Cached};
+pub use fingerprint::{Fingerprinter, Hashing};
 use folder::ImageFolder;
 pub use format::Format;
 use hdf5::Hdf5;
@@ -58,6 +60,8 @@ pub use source::{ReadOptions, SourceConfig, is_image_file, open, open_files, ope
 pub use split::Split;
 pub use stored::Stored;
 pub use training_data::{DataConfig, MixtureConfig, TrainingData};
+
+use std::path::PathBuf;
 
 use crate::{Error, Image, Result};
 
@@ -83,9 +87,15 @@ pub trait Dataset: Send + Sync {
     /// Names of the classes; empty for unlabelled data.
     fn class_names(&self) -> &[String];
 
-    /// A short hash that changes when the data does. Cheap: large files are represented by their
-    /// names and lengths.
-    fn fingerprint(&self) -> &str;
+    /// Every file that images are read from, whether this split has all of its images or some. A name of an
+    /// image begins with the path of its file.
+    fn files(&self) -> Vec<PathBuf>;
+
+    /// A short hash of the content: images, their order and labels, and the names of the classes. The same
+    /// for the same bytes in another place. All files are read, unless the fingerprinter remembers them.
+    fn fingerprint(&self, fingerprinter: &mut Fingerprinter<'_>) -> Result<String> {
+        fingerprinter.of(self)
+    }
 
     /// What a user should know about the data, such as listed images that are not there.
     fn notes(&self) -> &[String] {

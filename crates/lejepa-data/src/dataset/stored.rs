@@ -23,6 +23,20 @@ impl Stored {
         }
     }
 
+    /// A hash of what is stored: of the bytes of a file, or of the pixels and their shape.
+    pub fn content(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        match self {
+            Self::File(bytes) => hasher.update(b"file").update(bytes),
+            Self::Pixels(image) => {
+                let shape = [image.height(), image.width(), image.channels()];
+                let shape: Vec<u8> = shape.iter().flat_map(|&size| (size as u64).to_le_bytes()).collect();
+                hasher.update(b"pixels").update(&shape).update(image.pixels())
+            }
+        };
+        *hasher.finalize().as_bytes()
+    }
+
     /// The image at full size, upright.
     pub fn decode(self) -> Result<Image> {
         match self {

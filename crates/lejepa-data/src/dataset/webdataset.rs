@@ -23,7 +23,6 @@ pub(super) struct WebDataset {
     files: Vec<PathBuf>,
     samples: Vec<Sample>,
     labels: Labels,
-    fingerprint: String,
     notes: Vec<String>,
 }
 
@@ -49,7 +48,6 @@ struct Sample {
 struct Shard {
     samples: Vec<Sample>,
     without_image: usize,
-    length: usize,
 }
 
 impl WebDataset {
@@ -72,11 +70,6 @@ impl WebDataset {
         let shards = files.par_iter().enumerate().map(|(number, file)| Shard::open(number, file));
         let shards = shards.collect::<Result<Vec<_>>>()?;
 
-        let mut hasher = blake3::Hasher::new();
-        for (file, shard) in files.iter().zip(&shards) {
-            hasher.update(file.file_name().unwrap_or_default().as_encoded_bytes());
-            hasher.update(&shard.length.to_le_bytes());
-        }
         let without_image: usize = shards.iter().map(|shard| shard.without_image).sum();
         let samples: Vec<Sample> = shards.into_iter().flat_map(|shard| shard.samples).collect();
         if samples.is_empty() {
@@ -85,13 +78,11 @@ impl WebDataset {
         let values = samples.iter().map(|sample| sample.label).collect();
         let class_names = read_class_names(folder)?;
         let labels = Labels::new(values, class_names, |index| samples[index].name(&files))?;
-        labels.hash(&mut hasher);
-        let fingerprint = hasher.finalize().to_hex()[..16].to_string();
         let mut notes: Vec<String> = labels.note().into_iter().collect();
         if without_image > 0 {
             notes.push(format!("{without_image} samples without an image are left out"));
         }
-        Ok(Self { files, samples, labels, fingerprint, notes })
+        Ok(Self { files, samples, labels, notes })
     }
 }
 
@@ -116,9 +107,8 @@ impl Dataset for WebDataset {
         self.labels.class_names()
     }
 
-    /// Of the names and lengths of the tar files and all labels.
-    fn fingerprint(&self) -> &str {
-        &self.fingerprint
+    fn files(&self) -> Vec<PathBuf> {
+        self.files.clone()
     }
 
     fn notes(&self) -> &[String] {
@@ -136,7 +126,7 @@ impl Shard {
     fn open(number: usize, path: &Path) -> Result<Self> {
         let file = map(path)?;
         let damaged = |error: std::io::Error| invalid(path, error.to_string());
-        let mut shard = Self { length: file.len(), ..Self::default() };
+        let mut shard = Self::default();
         let mut open = OpenSample::default();
         let mut close = |sample: OpenSample| match sample.image {
             Some((entry, image)) => {
@@ -298,7 +288,6 @@ mod tests {
         let test = crate::open(&fixture("shards"), Split::Test).unwrap();
         assert_is_image(test.as_ref(), 0, 7);
         assert_eq!((test.len(), test.label(0)), (1, Some(1)));
-        assert_ne!(data.fingerprint(), test.fingerprint());
     }
 
     #[test]

@@ -13,6 +13,11 @@ use ::image::{DynamicImage, ImageDecoder, ImageError, ImageReader};
 
 use crate::{Error, Image, Result};
 
+/// The version of everything between the bytes of a file and the pixels that an encoder sees: decoding,
+/// resizing and preprocessing. Whoever changes a pixel raises it, and what was computed before is not found
+/// in any cache again.
+pub const DECODING: u32 = 2;
+
 /// A file or bytes in memory; behind a pointer, so that all decoders are compiled once.
 pub(crate) trait Bytes: BufRead + Seek {}
 

@@ -14,7 +14,8 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::{
-    BrokenImage, Dataset, Format, Purpose, Result, SourceConfig, Split, Stored, generator, open_splits,
+    BrokenImage, Dataset, Fingerprinter, Format, Purpose, Result, SourceConfig, Split, Stored, generator,
+    open_splits,
 };
 
 /// What a dataset holds.
@@ -37,8 +38,8 @@ pub struct SplitInspection {
     pub images: usize,
     /// Images that have no label.
     pub unlabelled: usize,
-    /// The data's short hash.
-    pub fingerprint: String,
+    /// The data's fingerprint, if every image is read anyway: large data is not read for it alone.
+    pub fingerprint: Option<String>,
     /// Every class, also those without an image in this split.
     pub classes: Vec<ClassCount>,
     /// What a user should know.
@@ -109,6 +110,7 @@ impl Inspection {
         let format = source.recognise()?;
         let splits =
             open_splits(source, |split, dataset| SplitInspection::of(&*dataset, split, decode, progress))?;
+        let splits = splits.into_iter().collect::<Result<_>>()?;
         Ok(Self { path: source.path.clone(), format, splits })
     }
 }
@@ -119,7 +121,7 @@ impl SplitInspection {
         split: Split,
         decode: Option<usize>,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Self {
+    ) -> Result<Self> {
         let all = (0..dataset.len()).collect();
         let indices = choose(all, decode.unwrap_or(dataset.len()), split as u64);
         progress(Progress::Split(split, indices.len()));
@@ -142,11 +144,15 @@ impl SplitInspection {
                 class.images += 1;
             }
         });
-        Self {
+        let fingerprint = match decode {
+            None => Some(dataset.fingerprint(&mut Fingerprinter::default())?),
+            Some(_) => None,
+        };
+        Ok(Self {
             split,
             images: dataset.len(),
             unlabelled: dataset.len() - labelled.count(),
-            fingerprint: dataset.fingerprint().into(),
+            fingerprint,
             classes,
             notes: dataset.notes().into(),
             decoded: decoded.len(),
@@ -158,7 +164,7 @@ impl SplitInspection {
                 .filter_map(|image| image.err())
                 .take(Inspection::NAMED)
                 .collect(),
-        }
+        })
     }
 }
 
@@ -221,6 +227,7 @@ mod tests {
         let [train, test] = &inspection.splits[..] else { panic!("{inspection:?}") };
         let count = |name: &str, images| ClassCount { name: name.into(), images };
         assert_eq!((train.split, train.images, train.unlabelled), (Split::Train, 5, 1));
+        assert!(train.fingerprint.is_some() && train.fingerprint != test.fingerprint);
         assert_eq!(train.classes, [count("cat", 2), count("dog", 2)]);
         assert_eq!(test.classes, [count("cat", 0), count("dog", 1)]);
         assert_eq!((train.decoded, train.grey, train.unreadable), (5, 1, 1));
@@ -242,6 +249,7 @@ mod tests {
         write_folder(root.path());
         let inspection = Inspection::of(&source(root.path()), Some(2), &|_| ()).unwrap();
         assert_eq!((inspection.splits[0].images, inspection.splits[0].decoded), (5, 2));
+        assert_eq!(inspection.splits[0].fingerprint, None, "not everything was read");
     }
 
     #[test]

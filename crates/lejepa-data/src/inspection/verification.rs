@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::{
-    BrokenImage, Dataset, Format, Image, Progress, Result, SourceConfig, Split, Stored, open_splits,
-};
+use crate::{BrokenImage, Dataset, Format, Progress, Result, SourceConfig, Split, Stored, open_splits};
 
 /// What came of decoding every image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -79,16 +77,10 @@ fn hash(stored: Option<&Stored>, label: Option<usize>) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&label.map_or(u64::MAX, |label| label as u64).to_le_bytes());
     match stored {
-        Some(Stored::File(bytes)) => hasher.update(b"file").update(bytes),
-        Some(Stored::Pixels(image)) => hasher.update(b"pixels").update(&shape(image)).update(image.pixels()),
+        Some(stored) => hasher.update(&stored.content()),
         None => hasher.update(b"unreadable"),
     };
     hasher.finalize()
-}
-
-fn shape(image: &Image) -> Vec<u8> {
-    let shape = [image.height(), image.width(), image.channels()];
-    shape.iter().flat_map(|&size| (size as u64).to_le_bytes()).collect()
 }
 
 fn length(bytes: &[u8]) -> [u8; 8] {

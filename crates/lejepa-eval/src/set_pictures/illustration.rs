@@ -64,7 +64,7 @@ impl<'a> Illustration<'a> {
     }
 
     fn key(&self, features: Option<&str>) -> Result<String> {
-        let data = self.dataset.test.images.fingerprint();
+        let data = self.dataset.test.images.fingerprint()?;
         let key = Key { version: VERSION, settings: self.settings, seed: self.seed, data, features };
         let key = serde_json::to_vec(&key).map_err(Error::Json)?;
         Ok(format!("pictures-{}", &blake3::hash(&key).to_hex()[..24]))

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use lejepa_data::Fingerprinter;
+
 use super::frame_folder::{images, is_hidden, stem};
 use crate::Result;
 
@@ -74,22 +76,15 @@ impl Clip {
     }
 }
 
-/// What tells a file from another one without reading it.
-type FileFacts = (PathBuf, u64, Option<std::time::SystemTime>);
-
 impl Clip {
-    /// Changes when the files of the clip do.
+    /// Of the content of the clip's frames and masks.
     pub(crate) fn fingerprint(&self) -> Result<String> {
-        let mut files: Vec<FileFacts> = Vec::new();
+        let mut parts = Vec::new();
         for place in [Some(&self.frames), self.masks.as_ref()].into_iter().flatten() {
-            let paths = if place.is_dir() { images(place)? } else { vec![place.clone()] };
-            for path in paths {
-                let failed = |source| lejepa_data::Error::Io { action: "read", path: path.clone(), source };
-                let facts = std::fs::metadata(&path).map_err(failed)?;
-                files.push((path, facts.len(), facts.modified().ok()));
-            }
+            let files = if place.is_dir() { images(place)? } else { vec![place.clone()] };
+            parts.push(Fingerprinter::default().of_files(&files)?);
         }
-        Ok(blake3::hash(format!("{files:?}").as_bytes()).to_hex()[..24].to_string())
+        Ok(Fingerprinter::combined(parts))
     }
 }
 
@@ -179,8 +174,15 @@ mod tests {
         let first = fingerprint(Some(&masks));
         assert_eq!(fingerprint(Some(&masks)), first);
         assert_ne!(fingerprint(None), first);
+        // Other pixels of the same length.
+        let mut bytes = std::fs::read(masks.join("0.png")).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(masks.join("0.png"), bytes).unwrap();
+        let second = fingerprint(Some(&masks));
+        assert_ne!(second, first);
         write(&masks.join("1.png"));
-        assert_ne!(fingerprint(Some(&masks)), first);
+        assert!(![first, second].contains(&fingerprint(Some(&masks))));
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl ClipChoice {
             typed.split(',').map(str::trim).filter(|name| !name.is_empty()).map(String::from).collect();
         let title = match names.len() {
             0 => return Err(Error::EmptyClipList { path: path.into() }),
-            ..=NAMED => names.join("+"),
+            1..=NAMED => names.join("+"),
             more => format!("{more}-{}", &blake3::hash(names.join(",").as_bytes()).to_hex()[..8]),
         };
         Ok(Self::Named { names, title })

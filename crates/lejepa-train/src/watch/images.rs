@@ -27,17 +27,23 @@ impl WatchedImages {
         let drawn = count.min(indices.len());
         let (drawn, _) =
             indices.partial_shuffle(&mut generator(dataset.len() as u64, Purpose::Watching, 0, 0), drawn);
-        let read: Vec<Option<Image>> = drawn
+        let read: Vec<Option<(Image, [u8; 32])>> = drawn
             .par_iter()
-            // 8 bits take a quarter of the memory, and nothing is lost: normalising comes last.
-            .map(|&index| dataset.image(index).and_then(|image| preprocess.resized(&image)).ok())
+            .map(|&index| {
+                let stored = dataset.stored(index).ok()?;
+                let content = stored.content();
+                // 8 bits take a quarter of the memory, and nothing is lost: normalising comes last.
+                let image = stored.decode().and_then(|image| preprocess.resized(&image)).ok()?;
+                Some((image, content))
+            })
             .collect();
         let mut hasher = blake3::Hasher::new();
-        hasher.update(dataset.fingerprint().as_bytes());
+        dataset.class_names().iter().for_each(|class| _ = hasher.update(class.as_bytes()).update(b"\n"));
         let mut images = Vec::new();
         for (&index, image) in drawn.iter().zip(read) {
-            let Some(image) = image else { continue };
-            hasher.update(&(index as u64).to_le_bytes());
+            let Some((image, content)) = image else { continue };
+            hasher.update(&content).update(&(index as u64).to_le_bytes());
+            hasher.update(&dataset.label(index).map_or(u64::MAX, |label| label as u64).to_le_bytes());
             images.push((image, dataset.label(index)));
         }
         Ok(Self {

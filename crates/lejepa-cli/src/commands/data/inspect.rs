@@ -132,7 +132,7 @@ fn split_rows(splits: &[SplitInspection]) -> Vec<Vec<String>> {
             split.images.to_string(),
             split.classes.len().to_string(),
             split.unlabelled.to_string(),
-            split.fingerprint.clone(),
+            split.fingerprint.clone().unwrap_or_else(|| "-".into()),
             grey,
         ];
         row.extend(match &split.sizes {

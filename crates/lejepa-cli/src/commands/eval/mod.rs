@@ -147,6 +147,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     let report = evaluation.run(&mut |event| {
         match event {
+            Event::Hashing { dataset, bytes } => progress::hashing(&mut bar, dataset, bytes),
             Event::Extracting { dataset, candidate, images } => {
                 bar = progress::bar(images as u64);
                 bar.set_message(format!("{dataset}: features of {candidate}"));

@@ -27,8 +27,9 @@ use crate::{Error, Result, Stored};
 pub(super) struct Parquet {
     files: Vec<PathBuf>,
     row_groups: Vec<RowGroup>,
+    /// Name of the images' column.
+    column: String,
     labels: Labels,
-    fingerprint: String,
     notes: Vec<String>,
 }
 
@@ -60,13 +61,10 @@ impl Parquet {
         let files = shards::of_split(&resolve(path), ENDING, split)?;
         let names = ColumnNames { images: options.images.as_deref(), labels: options.labels.as_deref() };
         let cache = Arc::new(PageCache::default());
-        let mut hasher = blake3::Hasher::new();
         let (mut row_groups, mut values) = (Vec::new(), Vec::new());
         let mut first_shard: Option<Shard> = None;
         for (number, file) in files.iter().enumerate() {
             let shard = Shard::open(file, &names, cache.clone())?;
-            hasher.update(file.file_name().unwrap_or_default().as_encoded_bytes());
-            hasher.update(&shard.length().to_le_bytes());
             let first_in_set = values.len();
             for index in 0..shard.row_groups() {
                 let first = values.len();
@@ -87,12 +85,11 @@ impl Parquet {
         if values.is_empty() {
             return Err(Error::NoImages { path: path.into() });
         }
+        let column = first_shard.as_ref().map(Shard::image_column).unwrap_or_default();
         let class_names = first_shard.map(|shard| shard.class_names()).unwrap_or_default();
-        let labels = Labels::new(values, class_names, |index| name(&files, &row_groups, index))?;
-        labels.hash(&mut hasher);
-        let fingerprint = hasher.finalize().to_hex()[..16].to_string();
+        let labels = Labels::new(values, class_names, |index| name(&files, &row_groups, &column, index))?;
         let notes = labels.note().into_iter().collect();
-        Ok(Self { files, row_groups, labels, fingerprint, notes })
+        Ok(Self { files, row_groups, column, labels, notes })
     }
 }
 
@@ -111,7 +108,7 @@ impl Dataset for Parquet {
     }
 
     fn name(&self, index: usize) -> String {
-        name(&self.files, &self.row_groups, index)
+        name(&self.files, &self.row_groups, &self.column, index)
     }
 
     fn label(&self, index: usize) -> Option<usize> {
@@ -122,9 +119,8 @@ impl Dataset for Parquet {
         self.labels.class_names()
     }
 
-    /// Of the names and lengths of the files and all labels.
-    fn fingerprint(&self) -> &str {
-        &self.fingerprint
+    fn files(&self) -> Vec<PathBuf> {
+        self.files.clone()
     }
 
     fn notes(&self) -> &[String] {
@@ -156,9 +152,10 @@ fn row_group_of(row_groups: &[RowGroup], index: usize) -> usize {
     row_groups.partition_point(|group| group.first <= index) - 1
 }
 
-fn name(files: &[PathBuf], row_groups: &[RowGroup], index: usize) -> String {
+fn name(files: &[PathBuf], row_groups: &[RowGroup], column: &str, index: usize) -> String {
     let group = &row_groups[row_group_of(row_groups, index)];
-    format!("{} row {}", files[group.file].display(), group.first_in_file + index - group.first)
+    let row = group.first_in_file + index - group.first;
+    format!("{} {column} row {row}", files[group.file].display())
 }
 
 fn invalid(path: &Path, problem: impl Into<String>) -> Error {

@@ -68,10 +68,6 @@ impl Shard {
         Ok(shard)
     }
 
-    pub(super) fn length(&self) -> usize {
-        self.file.len()
-    }
-
     pub(super) fn row_groups(&self) -> usize {
         self.metadata.num_row_groups()
     }
@@ -99,6 +95,11 @@ impl Shard {
             return Ok(());
         }
         Err(invalid(&self.path, format!("its columns differ from those of {}", other.path.display())))
+    }
+
+    /// The column that images are read from.
+    pub(super) fn image_column(&self) -> String {
+        self.metadata.file_metadata().schema_descr().column(self.images).path().string()
     }
 
     /// The names that the hub's metadata gives the classes of the label column.

@@ -41,7 +41,7 @@ fn shards_of_the_hub_make_one_set_with_class_names() {
         for index in [7, 0, 4, 5, 1, 7] {
             assert_is_image(data.as_ref(), index, index);
         }
-        assert!(data.name(6).ends_with("train-00001-of-00002.parquet row 1"), "{}", data.name(6));
+        assert!(data.name(6).ends_with("train-00001-of-00002.parquet image.bytes row 1"), "{}", data.name(6));
         assert!(data.notes().is_empty());
     }
     let test = open("hub", Split::Test).unwrap();
