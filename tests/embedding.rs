@@ -11,7 +11,7 @@ use std::time::Duration;
 use lejepa_data::{EncoderCard, Image, InputSize, Output};
 use lejepa_embed::{Encoder, EncoderBuilder, Error, FileInfo, ForeignEncoder, Provider, SelfTest};
 use lejepa_model::{EncoderShape, ImageSize};
-use lejepa_onnx::{Export, available_outputs, with_self_test};
+use lejepa_onnx::{Export, available_outputs, with_checksum, with_self_test};
 use small_encoders::{card, config, families, used_encoder};
 
 /// A file with everything that an encoder of this shape can compute.
@@ -308,7 +308,7 @@ fn files_that_are_no_encoders_give_clear_errors() {
     assert!(message.to_lowercase().contains("opset"), "{message}");
 }
 
-/// Every place where `from` stands gets `to`, which is as long.
+/// Every place where `from` stands gets `to`, which is as long; the checksum is that of the result.
 fn replace(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     let mut changed = bytes.to_vec();
     let mut places = 0;
@@ -319,14 +319,51 @@ fn replace(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
         }
     }
     assert!(places > 0);
-    changed
+    with_checksum(changed)
 }
 
 #[test]
 fn a_file_cut_off_anywhere_is_an_error() {
     let bytes = file();
-    // Not where the last field begins: without it the file is a whole one that says less.
     for cut in (1..bytes.len() - 1).step_by(bytes.len() / 50) {
         assert!(open(&bytes[..cut]).is_err(), "{cut} of {}", bytes.len());
     }
+}
+
+#[test]
+fn every_changed_byte_is_found() {
+    let bytes = file();
+    let encoder = open(&bytes).unwrap();
+    let picture = SelfTest::picture(3).unwrap();
+    let embedding = encoder.embed(std::slice::from_ref(&picture)).unwrap().into_iter().collect();
+    let test = SelfTest::new(&picture, embedding, lejepa_data::Precision::F32);
+    let whole = with_self_test(bytes, &test).unwrap();
+    assert!(open(&whole).unwrap().is_checked());
+    // All over the weights, and every byte of the last fields.
+    let last = whole.len() - 400..whole.len();
+    for place in (0..whole.len()).step_by(whole.len() / 400).chain(last) {
+        for bit in [0, 3, 7] {
+            let mut changed = whole.clone();
+            changed[place] ^= 1 << bit;
+            assert!(open(&changed).is_err(), "bit {bit} of byte {place} of {}", whole.len());
+        }
+    }
+    let mut weights = whole.clone();
+    weights[whole.len() / 3] ^= 1;
+    let error = open(&weights).unwrap_err();
+    assert!(matches!(error, Error::Altered { .. }), "{error}");
+    assert!(error.to_string().starts_with("the file is damaged"), "{error}");
+}
+
+#[test]
+fn a_file_without_a_checksum_opens_and_is_known_to_have_none() {
+    let bytes = file();
+    let flag = b"\"checksum\":true";
+    assert!(bytes.windows(flag.len()).any(|window| window == flag));
+    let old = replace(&bytes, flag, b"\"chackzum\":true");
+    // The last field, which `replace` has written anew.
+    let field = old.len() - (1 + 1 + 2 + "lejepa.blake3".len() + 2 + 64);
+    let encoder = open(&old[..field]).unwrap();
+    assert!(!encoder.is_checked());
+    assert!(open(&old).unwrap().is_checked());
 }

@@ -71,12 +71,18 @@ fn an_encoder_that_differs_by_more_than_it_may_fails_its_test() {
     let (known, impossible) = (b"\"tolerance\":0.0001", b"\"tolerance\":-0.001");
     let start = bytes.windows(known.len()).position(|window| window == known).unwrap();
     bytes[start..start + known.len()].copy_from_slice(impossible);
-    std::fs::write(&path, bytes).unwrap();
+    std::fs::write(&path, lejepa_onnx::with_checksum(bytes.clone())).unwrap();
     let output = lejepa(folder.path(), &["verify", "encoder.onnx"]);
     assert_eq!(output.status.code(), Some(1));
     let said =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(said.starts_with("failed: "), "{said}");
+
+    std::fs::write(&path, bytes).unwrap();
+    let output = lejepa(folder.path(), &["verify", "encoder.onnx"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said.starts_with("error: the file is damaged"), "{said}");
 }
 
 #[test]

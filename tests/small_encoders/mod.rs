@@ -35,6 +35,7 @@ pub(crate) fn card(size: ImageSize) -> EncoderCard {
         licence: String::new(),
         step: 0,
         data_fingerprint: String::new(),
+        checksum: false,
         config: serde_json::Value::Null,
     }
 }

@@ -50,6 +50,7 @@ pub(crate) fn encode(model: &Model, origin: &Origin<'_>, content: &Content) -> R
         licence: content.licence.clone(),
         step: origin.step,
         data_fingerprint: origin.data_fingerprint.into(),
+        checksum: true,
         config: serde_json::to_value(origin.config)?,
     };
     let wants_projection = content.outputs.contains(&Output::Projection);

@@ -10,6 +10,9 @@ pub const PIXELS_INPUT: &str = "pixels";
 pub const CARD_KEY: &str = "lejepa.card";
 /// Key of the ONNX metadata entry that holds a [`SelfTest`](crate::SelfTest) as JSON.
 pub const SELF_TEST_KEY: &str = "lejepa.self_test";
+/// Key of the ONNX metadata entry that holds the BLAKE3 hash, in hexadecimal digits, of all other fields of
+/// the file as they stand in it.
+pub const CHECKSUM_KEY: &str = "lejepa.blake3";
 /// The version of [`EncoderCard`] that this code writes and reads.
 pub const CARD_FORMAT: u32 = 2;
 
@@ -136,6 +139,9 @@ pub struct EncoderCard {
     pub step: u64,
     /// Fingerprint of the training data.
     pub data_fingerprint: String,
+    /// Whether the file holds a checksum, without which it is damaged; files of earlier times have none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub checksum: bool,
     /// The whole training configuration.
     pub config: serde_json::Value,
 }

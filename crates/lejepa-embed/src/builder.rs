@@ -57,6 +57,7 @@ struct Known {
     self_test: Option<SelfTest>,
     preprocess: Preprocess,
     outputs: HashMap<Output, String>,
+    is_checked: bool,
 }
 
 /// Large enough for full speed on a processor, small enough for its caches.
@@ -151,17 +152,17 @@ impl EncoderBuilder {
 
     /// Opens a file.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Encoder> {
-        self.build(Model::open(path.as_ref())?)
+        self.build(|| Model::open(path.as_ref()))
     }
 
     /// Opens a file that is in memory; `name` is used in messages.
     pub fn open_bytes(&self, name: &str, bytes: &[u8]) -> Result<Encoder> {
-        self.build(Model::in_memory(name, bytes))
+        self.build(|| Model::in_memory(name, bytes))
     }
 
-    fn build(&self, model: Model) -> Result<Encoder> {
+    fn build(&self, open: impl FnOnce() -> Result<(Model, OnnxFile)>) -> Result<Encoder> {
         self.check()?;
-        let file = model.describe()?;
+        let (model, file) = open()?;
         let known = match &self.foreign {
             None => self.read_card(&model, &file)?,
             Some(_) if self.size.is_some() => {
@@ -170,11 +171,12 @@ impl EncoderBuilder {
             }
             Some(description) => foreign(description, &model, &file)?,
         };
-        let (environment, _library) = runtime::environment(self.library.as_deref())?;
+        let (environment, library) = runtime::environment(self.library.as_deref())?;
         let preprocess = &known.preprocess;
         let size = (preprocess.crop_height, preprocess.crop_width);
         let settings = SessionSettings {
             environment,
+            version: runtime::version_of(&library),
             provider: self.provider,
             threads: self.threads_each(),
             size,
@@ -193,7 +195,7 @@ impl EncoderBuilder {
         known: Known,
         mut sessions: Vec<Session>,
     ) -> Result<Encoder> {
-        let Known { card, self_test, preprocess, outputs } = known;
+        let Known { card, self_test, preprocess, outputs, is_checked } = known;
         let Preprocess { channels, crop_height, crop_width, .. } = preprocess;
         let (input, fixed_batch) = input(sessions.first(), &model, card.as_ref())?;
         let image_shape = [channels, crop_height, crop_width];
@@ -207,6 +209,7 @@ impl EncoderBuilder {
         Ok(Encoder {
             card,
             self_test,
+            is_checked,
             preprocess,
             dim,
             batch: batching.images,
@@ -235,6 +238,9 @@ impl EncoderBuilder {
     fn read_card(&self, model: &Model, file: &OnnxFile) -> Result<Known> {
         let refuse = |problem: String| Error::NotAnEncoder { name: model.name.clone(), problem };
         let card = card_of(file).map_err(refuse)?;
+        if card.checksum && file.checksum.is_none() {
+            return Err(Error::Altered { name: model.name.clone() });
+        }
         let self_test = self_test_of(file).map_err(refuse)?;
         let first = card.sizes.first().copied();
         let asked = self.size.or(first).filter(|asked| card.sizes.contains(asked));
@@ -260,7 +266,7 @@ impl EncoderBuilder {
         let preprocess = card.preprocess.for_size(size.height, size.width);
         // The expected embedding is that of the first size.
         let self_test = self_test.filter(|_| Some(size) == first);
-        Ok(Known { card: Some(card), self_test, preprocess, outputs })
+        Ok(Known { card: Some(card), self_test, preprocess, outputs, is_checked: file.checksum.is_some() })
     }
 }
 
@@ -303,6 +309,7 @@ fn foreign(description: &ForeignEncoder, model: &Model, file: &OnnxFile) -> Resu
         self_test: None,
         preprocess: description.preprocess.clone(),
         outputs: HashMap::from([(Output::Embedding, output)]),
+        is_checked: file.checksum.is_some(),
     })
 }
 

@@ -9,6 +9,8 @@ use ndarray::{Array1, Array2, Array4, ArrayD, ArrayViewMutD, Axis, Ix2, Ix4};
 use rayon::prelude::*;
 
 use crate::builder::Normalised;
+use crate::computation::Computation;
+use crate::flaw::{Flaw, finite, scale_to_one};
 use crate::queue::Reply;
 use crate::workers::{Statistics, Workers};
 use crate::{EncoderBuilder, Error, Result};
@@ -18,6 +20,7 @@ use crate::{EncoderBuilder, Error, Result};
 pub struct Encoder {
     pub(crate) card: Option<EncoderCard>,
     pub(crate) self_test: Option<SelfTest>,
+    pub(crate) is_checked: bool,
     pub(crate) preprocess: Preprocess,
     pub(crate) dim: usize,
     pub(crate) batch: usize,
@@ -32,6 +35,15 @@ pub struct SelfTestResult {
     pub drift: f32,
     /// The most that is allowed.
     pub tolerance: f32,
+}
+
+/// What was computed of some images.
+#[derive(Debug)]
+pub struct Rows {
+    /// All of them along the first axis; see [`Output`] for the others.
+    pub values: ArrayD<f32>,
+    /// Images whose values are of no use, by their place, in ascending order.
+    pub flawed: Vec<(usize, Flaw)>,
 }
 
 impl SelfTestResult {
@@ -90,9 +102,36 @@ impl Encoder {
         }
     }
 
-    /// A hash of the file: two files with the same one compute the same.
-    pub fn fingerprint(&self) -> Result<String> {
+    /// A hash of the file and of the files that hold its weights: two with the same one compute the same.
+    pub fn fingerprint(&self) -> String {
         self.workers.plan().model.fingerprint()
+    }
+
+    /// All that decides what is computed of an image: the one thing to name stored results by.
+    pub fn computation(&self, output: Output) -> Result<Computation> {
+        let plan = self.workers.plan();
+        let name = plan.outputs.get(&output).ok_or_else(|| Error::missing_output(output, plan))?;
+        Ok(Computation {
+            version: Computation::VERSION,
+            encoder: self.fingerprint(),
+            output: name.clone(),
+            preprocess: self.preprocess.clone(),
+            normalised: self.is_normalised() && output.is_vector(),
+            batch: self.batch,
+            provider: plan.settings.provider.to_string(),
+            runtime: plan.settings.version.clone(),
+            decoding: lejepa_data::DECODING,
+        })
+    }
+
+    /// Whether the file holds a checksum, which then matches: nothing in it was changed since its export.
+    pub fn is_checked(&self) -> bool {
+        self.is_checked
+    }
+
+    /// Most images of one inference.
+    pub fn batch(&self) -> usize {
+        self.batch
     }
 
     /// Whether embeddings are scaled to length one.
@@ -123,9 +162,10 @@ impl Encoder {
     /// # Shapes
     /// - result: `(paths, dim)`
     pub fn embed_paths(&self, paths: &[impl AsRef<Path> + Sync]) -> Result<Array2<f32>> {
-        self.embed_with(paths.len(), |index, pixels| {
+        let rows = self.compute_each(Output::Embedding, paths.len(), |index, pixels| {
             self.preprocess.apply_into(&Image::open(paths[index].as_ref())?, pixels)
-        })
+        })?;
+        matrix(self.flawless(Output::Embedding, rows, |index| paths[index].as_ref().display().to_string())?)
     }
 
     /// Embeds image files that are in memory.
@@ -185,14 +225,17 @@ impl Encoder {
         if pixels.len() != expected {
             return done(Err(Error::Pixels { images: 1, expected, got: pixels.len() }));
         }
-        let normalised = self.normalised;
+        let (normalised, name) = (self.normalised, self.name().to_string());
         let reply = Reply(Box::new(move |answer| {
-            done(answer.map(|computed| {
+            done(answer.and_then(|computed| {
                 let mut embedding = Array1::from(computed.values);
-                if normalised == Normalised::Yes {
-                    scale_to_one(embedding.view_mut().into_dyn());
+                match flaw_of(&mut embedding.view_mut().into_dyn(), normalised) {
+                    None => Ok(embedding),
+                    Some(flaw) => {
+                        let (output, image) = (Output::Embedding, "the image".into());
+                        Err(Error::Flawed { output, image, flaw, name })
+                    }
                 }
-                embedding
             }));
         }));
         self.workers.submit_then(Output::Embedding, 1, pixels, reply);
@@ -246,11 +289,34 @@ impl Encoder {
         images: usize,
         prepare: impl Fn(usize, &mut [f32]) -> lejepa_data::Result<()> + Sync,
     ) -> Result<ArrayD<f32>> {
+        let rows = self.compute_each(output, images, prepare)?;
+        self.flawless(output, rows, |index| format!("image {index}"))
+    }
+
+    /// The same without an error for images of which something useless is computed: they are named beside
+    /// the values.
+    pub fn compute_each(
+        &self,
+        output: Output,
+        images: usize,
+        prepare: impl Fn(usize, &mut [f32]) -> lejepa_data::Result<()> + Sync,
+    ) -> Result<Rows> {
         let mut values = self.compute_unscaled(output, images, &prepare)?;
-        if output.is_vector() && self.normalised == Normalised::Yes {
-            values.axis_iter_mut(Axis(0)).for_each(scale_to_one);
+        let normalised = if output.is_vector() { self.normalised } else { Normalised::No };
+        let rows = values.axis_iter_mut(Axis(0)).enumerate();
+        let flawed =
+            rows.filter_map(|(index, mut row)| Some((index, flaw_of(&mut row, normalised)?))).collect();
+        Ok(Rows { values, flawed })
+    }
+
+    /// The values, if all of them are of use.
+    fn flawless(&self, output: Output, rows: Rows, image: impl Fn(usize) -> String) -> Result<ArrayD<f32>> {
+        match rows.flawed.first() {
+            None => Ok(rows.values),
+            Some(&(index, flaw)) => {
+                Err(Error::Flawed { output, image: image(index), flaw, name: self.name().into() })
+            }
         }
-        Ok(values)
     }
 
     fn compute_unscaled(
@@ -300,11 +366,11 @@ impl Encoder {
     }
 }
 
-/// Zero stays what it is.
-fn scale_to_one(mut row: ArrayViewMutD<'_, f32>) {
-    let length = row.iter().map(|value| value * value).sum::<f32>().sqrt();
-    if length > 0. {
-        row /= length;
+/// What is wrong with the values of an image, which are scaled where that is wanted.
+fn flaw_of(row: &mut ArrayViewMutD<'_, f32>, normalised: Normalised) -> Option<Flaw> {
+    match normalised {
+        Normalised::Yes => scale_to_one(row),
+        Normalised::No => finite(&*row),
     }
 }
 
@@ -333,3 +399,6 @@ fn maps(values: ArrayD<f32>) -> Result<Array4<f32>> {
 fn unexpected(shape: &[usize]) -> Error {
     Error::NotAnEncoder { name: "output".into(), problem: format!("unexpected shape {shape:?}") }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use lejepa_data::{InputSize, Output};
 
 use crate::Provider;
+use crate::flaw::Flaw;
 use crate::workers::Plan;
 
 /// The result of every fallible function of this crate.
@@ -74,6 +75,28 @@ pub enum Error {
     Damaged {
         /// The file.
         name: String,
+    },
+    /// The content is not what the file itself says it is.
+    #[error(
+        "the file is damaged, or was rewritten by another program: its content does not match its checksum: {name}"
+    )]
+    Altered {
+        /// The file.
+        name: String,
+    },
+    /// Another content than when it was opened.
+    #[error("the file was changed while it was open: {}", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Weights in files beside the ONNX file that cannot be used.
+    #[error("cannot use {name}: {problem}")]
+    ExternalData {
+        /// The file.
+        name: String,
+        /// What is wrong; it names the file of weights.
+        problem: String,
     },
     /// ONNX Runtime could not read the file.
     #[error("not a readable ONNX file: {name}")]
@@ -144,6 +167,18 @@ pub enum Error {
         expected: usize,
         /// Values that were given.
         got: usize,
+    },
+    /// What was computed of an image cannot be used.
+    #[error("the {} of {image} {flaw}: {name}", output.name())]
+    Flawed {
+        /// What was computed.
+        output: Output,
+        /// The image.
+        image: String,
+        /// What is wrong.
+        flaw: Flaw,
+        /// The encoder's file.
+        name: String,
     },
     /// An image could not be prepared.
     #[error(transparent)]

@@ -13,6 +13,8 @@ use crate::{Error, GraphOutput, Result};
 pub struct FileInfo {
     /// What the encoder says about itself.
     pub card: EncoderCard,
+    /// Whether it holds a checksum; one that does not match is an error.
+    pub is_checked: bool,
     /// What it should answer, if that is inside.
     pub self_test: Option<SelfTest>,
     /// What it can compute.
@@ -22,12 +24,12 @@ pub struct FileInfo {
 impl FileInfo {
     /// Reads a file.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
-        let model = Model::open(path.as_ref())?;
-        let file = model.describe()?;
+        let (model, file) = Model::open(path.as_ref())?;
         let refuse = |problem| Error::NotAnEncoder { name: model.name.clone(), problem };
         Ok(Self {
             card: card_of(&file).map_err(refuse)?,
             self_test: self_test_of(&file).map_err(refuse)?,
+            is_checked: file.checksum.is_some(),
             outputs: file.outputs,
         })
     }

@@ -32,12 +32,17 @@
 //! # Ok::<(), lejepa_embed::Error>(())
 //! ```
 //!
+//! Weights in files beside the `.onnx` file, as PyTorch writes them, are found in its folder.
+//!
 //! ONNX Runtime is a shared library that is loaded at run time; [`runtime`] says where it is looked for.
 
 mod builder;
+mod computation;
 mod encoder;
 mod error;
+mod external_file;
 mod file_info;
+mod flaw;
 mod foreign;
 mod model;
 mod onnx_file;
@@ -47,9 +52,11 @@ pub mod runtime;
 mod workers;
 
 pub use builder::EncoderBuilder;
-pub use encoder::{Encoder, SelfTestResult};
+pub use computation::Computation;
+pub use encoder::{Encoder, Rows, SelfTestResult};
 pub use error::{Error, Result};
 pub use file_info::FileInfo;
+pub use flaw::Flaw;
 pub use foreign::ForeignEncoder;
 pub use lejepa_data::{EncoderCard, Image, InputSize, Output, Preprocess, SelfTest};
 pub use onnx_file::{Dimension, GraphOutput};

@@ -1,5 +1,6 @@
 //! An encoder file and how sessions are made from it.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
@@ -10,6 +11,7 @@ use ort::environment::Environment;
 use ort::logging::LogLevel;
 use ort::session::Session;
 
+use crate::external_file::{self, ExternalFile};
 use crate::onnx_file::{Damaged, OnnxFile};
 use crate::{Error, Provider, Result};
 
@@ -30,12 +32,18 @@ pub(crate) struct Model {
     /// For messages.
     pub(crate) name: String,
     source: Source,
+    /// Weights that are not in the file itself.
+    external: Vec<ExternalFile>,
+    /// Of the bytes that were read first.
+    hash: blake3::Hash,
 }
 
 /// How sessions are made.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionSettings {
     pub(crate) environment: Environment,
+    /// Of ONNX Runtime.
+    pub(crate) version: String,
     pub(crate) provider: Provider,
     /// Threads of one inference.
     pub(crate) threads: usize,
@@ -46,7 +54,8 @@ pub(crate) struct SessionSettings {
 }
 
 impl Model {
-    pub(crate) fn open(path: &Path) -> Result<Self> {
+    /// Opens a file and reads what it says about itself.
+    pub(crate) fn open(path: &Path) -> Result<(Self, OnnxFile)> {
         let failed = |source: std::io::Error| match source.kind() {
             std::io::ErrorKind::NotFound => Error::NotFound { path: path.into() },
             _ => Error::Io { path: path.into(), source },
@@ -60,22 +69,30 @@ impl Model {
         if metadata.len() > LARGEST_FILE {
             return Err(Error::TooLarge { name, length: metadata.len(), limit: LARGEST_FILE });
         }
-        Ok(Self { name, source: Source::File(Mutex::new(file)) })
+        Self::described(name, Source::File(Mutex::new(file)), Some(path))
     }
 
-    pub(crate) fn in_memory(name: &str, bytes: &[u8]) -> Self {
-        Self { name: name.into(), source: Source::Memory(bytes.into()) }
+    /// The same for a file in memory.
+    pub(crate) fn in_memory(name: &str, bytes: &[u8]) -> Result<(Self, OnnxFile)> {
+        Self::described(name.into(), Source::Memory(bytes.into()), None)
     }
 
-    /// What the file says about itself.
-    pub(crate) fn describe(&self) -> Result<OnnxFile> {
-        self.with_bytes(|bytes| OnnxFile::read(bytes).map_err(|damage| self.damaged(damage)))
+    fn described(name: String, source: Source, path: Option<&Path>) -> Result<(Self, OnnxFile)> {
+        let bytes = source.bytes(&name)?;
+        let file = OnnxFile::read(&bytes).map_err(|Damaged| Error::Damaged { name: name.clone() })?;
+        if file.checksum.as_ref().is_some_and(|checksum| !checksum.holds()) {
+            return Err(Error::Altered { name });
+        }
+        let external = external_file::open_all(&name, path, &file.external)?;
+        let hash = blake3::hash(&bytes);
+        drop(bytes);
+        Ok((Self { name, source, external, hash }, file))
     }
 
     /// A session that computes one output.
     pub(crate) fn session(&self, output: &str, settings: &SessionSettings) -> Result<Session> {
-        let pruned =
-            self.with_bytes(|bytes| OnnxFile::pruned(bytes, output).map_err(|damage| self.damaged(damage)))?;
+        let pruned = OnnxFile::pruned(&self.bytes()?, output)
+            .map_err(|Damaged| Error::Damaged { name: self.name.clone() })?;
         let failed = |error: ort::Error<_>| Error::runtime(ort::Error::from(error));
         let mut builder = Session::builder(&settings.environment)
             .map_err(Error::runtime)?
@@ -99,30 +116,46 @@ impl Model {
                 source: ort::Error::from(error),
             })?;
         }
+        for file in &self.external {
+            let bytes = file.bytes()?;
+            builder =
+                builder.with_external_initializer_file_in_memory(&file.location, bytes).map_err(failed)?;
+        }
         let unreadable = |source| Error::Unreadable { name: self.name.clone(), source };
         builder.commit_from_memory(&pruned).map_err(unreadable)
     }
 
-    /// A hash of the whole file.
-    pub(crate) fn fingerprint(&self) -> Result<String> {
-        self.with_bytes(|bytes| Ok(blake3::hash(bytes).to_hex().to_string()))
+    /// A hash of the whole file and of those that hold its weights.
+    pub(crate) fn fingerprint(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(self.hash.as_bytes());
+        self.external.iter().for_each(|file| {
+            hasher.update(&file.fingerprint());
+        });
+        hasher.finalize().to_hex().to_string()
     }
 
-    fn damaged(&self, _damage: Damaged) -> Error {
-        Error::Damaged { name: self.name.clone() }
+    /// The bytes that were read first; an error if the file holds others by now.
+    fn bytes(&self) -> Result<Cow<'_, [u8]>> {
+        let bytes = self.source.bytes(&self.name)?;
+        match blake3::hash(&bytes) == self.hash {
+            true => Ok(bytes),
+            false => Err(Error::Changed { path: self.name.clone().into() }),
+        }
     }
+}
 
-    fn with_bytes<T>(&self, read: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
-        match &self.source {
-            Source::Memory(bytes) => read(bytes),
-            Source::File(file) => {
+impl Source {
+    fn bytes(&self, name: &str) -> Result<Cow<'_, [u8]>> {
+        match self {
+            Self::Memory(bytes) => Ok(Cow::Borrowed(bytes)),
+            Self::File(file) => {
                 let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
                 let mut bytes = Vec::new();
                 file.rewind()
                     .and_then(|()| Read::by_ref(&mut *file).take(LARGEST_FILE).read_to_end(&mut bytes))
-                    .map_err(|source| Error::Io { path: self.name.clone().into(), source })?;
-                drop(file);
-                read(&bytes)
+                    .map_err(|source| Error::Io { path: name.into(), source })?;
+                Ok(Cow::Owned(bytes))
             }
         }
     }

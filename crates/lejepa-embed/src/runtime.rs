@@ -45,10 +45,14 @@ pub fn load(library: Option<&Path>) -> Result<RuntimeInfo> {
     ];
     let available = providers.into_iter().filter(|(_, available)| matches!(available, Ok(true)));
     Ok(RuntimeInfo {
-        version: version(&library).unwrap_or_else(|| "unknown version".into()),
+        version: version_of(&library),
         library,
         providers: available.map(|(name, _)| name).collect(),
     })
+}
+
+pub(crate) fn version_of(library: &Path) -> String {
+    version(library).unwrap_or_else(|| "unknown version".into())
 }
 
 /// The version that the library reports; `ort` checks it but does not pass it on.

@@ -178,7 +178,7 @@ impl Evaluation<'_> {
 impl Candidate<'_> {
     fn info(&self) -> Result<CandidateInfo> {
         let fingerprint = match self.source {
-            FeatureSource::Encoder(encoder) => Some(encoder.fingerprint()?),
+            FeatureSource::Encoder(encoder) => Some(encoder.fingerprint()),
             FeatureSource::Pixels(_) => None,
         };
         Ok(CandidateInfo {

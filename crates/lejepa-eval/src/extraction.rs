@@ -105,7 +105,7 @@ impl Extraction<'_> {
 
     fn key(&self) -> Result<Key> {
         Ok(Key {
-            encoder: self.encoder.fingerprint()?,
+            encoder: self.encoder.fingerprint(),
             output: self.output,
             preprocess: self.encoder.preprocess().clone(),
             normalised: self.encoder.is_normalised(),

@@ -107,7 +107,8 @@ impl<'a> VideoRun<'a> {
     /// A name for what is found in a clip: the same one stands for the same masks.
     fn key(&self, segmentation: &Segmentation<'_>, clip: &Clip) -> Result<String> {
         let candidate = |candidate: &SegmentationCandidate<'_>| {
-            Ok((candidate.name.to_owned(), candidate.encoder.fingerprint()?))
+            let computed = candidate.encoder.computation(segmentation.method.output())?;
+            Ok((candidate.name.to_owned(), computed))
         };
         let candidates = self.candidates.iter().map(candidate).collect::<Result<Vec<_>>>()?;
         let settings = segmentation.start()?;

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use lejepa_data::{CARD_KEY, EncoderCard, InputSize, Output, PIXELS_INPUT, SELF_TEST_KEY, SelfTest};
+use lejepa_data::{
+    CARD_KEY, CHECKSUM_KEY, EncoderCard, InputSize, Output, PIXELS_INPUT, SELF_TEST_KEY, SelfTest,
+};
 use lejepa_model::{Encoder, EncoderShape, ImageSize, Parameters};
 use prost::Message;
 
@@ -55,16 +57,17 @@ impl Export<'_> {
         if self.projector.is_some() {
             projector::write(&mut graph)?;
         }
+        let card = EncoderCard { checksum: true, ..self.card.clone() };
         let model = ModelProto {
             ir_version: Some(IR_VERSION),
             opset_import: vec![OperatorSetIdProto { domain: Some(String::new()), version: Some(OPSET) }],
             producer_name: Some("lejepa".into()),
             producer_version: Some(env!("CARGO_PKG_VERSION").into()),
             graph: Some(graph.finish(self.outputs)),
-            metadata_props: vec![entry(CARD_KEY, serde_json::to_string(self.card)?)],
+            metadata_props: vec![entry(CARD_KEY, serde_json::to_string(&card)?)],
             ..Default::default()
         };
-        Ok(model.encode_to_vec())
+        Ok(with_checksum(model.encode_to_vec()))
     }
 
     fn check_outputs(&self) -> Result<()> {
@@ -139,8 +142,31 @@ pub fn with_self_test(mut bytes: Vec<u8>, test: &SelfTest) -> Result<Vec<u8>> {
         ..Default::default()
     };
     // Messages one behind the other are read as one that has the fields of both.
+    bytes.truncate(unchecked_length(&bytes));
     bytes.extend(addition.encode_to_vec());
-    Ok(bytes)
+    Ok(with_checksum(bytes))
+}
+
+/// The same file with a checksum as its last field, in place of the one that stands there.
+pub fn with_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.truncate(unchecked_length(&bytes));
+    let checksum = checksum_field(&blake3::hash(&bytes).to_hex());
+    bytes.extend(checksum);
+    bytes
+}
+
+fn checksum_field(digits: &str) -> Vec<u8> {
+    let metadata_props = vec![entry(CHECKSUM_KEY, digits.into())];
+    ModelProto { metadata_props, ..Default::default() }.encode_to_vec()
+}
+
+/// Bytes before the checksum, if that is the last field.
+fn unchecked_length(bytes: &[u8]) -> usize {
+    const DIGITS: usize = 2 * blake3::OUT_LEN;
+    let field = checksum_field(&"0".repeat(DIGITS));
+    let before = bytes.len().saturating_sub(field.len());
+    let head = &field[..field.len() - DIGITS];
+    if bytes[before..].starts_with(head) { before } else { bytes.len() }
 }
 
 fn entry(key: &str, value: String) -> StringStringEntryProto {

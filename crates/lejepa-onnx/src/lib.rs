@@ -25,6 +25,7 @@
 //!     licence: String::new(),
 //!     step: 0,
 //!     data_fingerprint: String::new(),
+//!     checksum: false, // set by the export
 //!     config: serde_json::Value::Null,
 //! };
 //! let export = Export {
@@ -55,4 +56,4 @@ mod resnet;
 mod vit;
 
 pub use error::{Error, Result};
-pub use export::{Export, available_outputs, with_self_test};
+pub use export::{Export, available_outputs, with_checksum, with_self_test};

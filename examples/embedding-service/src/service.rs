@@ -109,7 +109,7 @@ impl Service {
         stream::iter(files.into_iter().enumerate())
             .map(|(index, file)| async move {
                 let pixels = self.prepare(file).await.map_err(|failure| failure.of_image(index))?;
-                self.embed_pixels(pixels, permit.clone()).await
+                self.embed_pixels(pixels, permit.clone()).await.map_err(|failure| failure.of_image(index))
             })
             .buffered(self.limits.images)
             .try_collect()

@@ -9,9 +9,9 @@ use clap::Args;
 use crate::encoder_arguments::RuntimeArguments;
 use crate::output;
 
-/// Run the self-test inside an exported encoder: does it compute here what it computed where it was made?
+/// Is an exported encoder undamaged, and does it compute here what it computed where it was made?
 ///
-/// Exits with 1 if it does not.
+/// Compares the file with its checksum and runs the self-test inside. Exits with 1 if either fails.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// File of `lejepa export`
@@ -24,9 +24,14 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let encoder = arguments.runtime.opener().open(&arguments.encoder)?;
     let result = encoder.self_test()?;
+    let checksum = if encoder.is_checked() {
+        "the checksum matches"
+    } else {
+        "no checksum inside, so that damage too small for the self-test cannot be told: export it again"
+    };
     let verdict = if result.passed() { "passed" } else { "failed" };
     output::line(format_args!(
-        "{verdict}: the embedding differs by {:.1e} of its length, tolerated: {:.0e}",
+        "{verdict}: the embedding differs by {:.1e} of its length, tolerated: {:.0e}; {checksum}",
         result.drift, result.tolerance
     ));
     Ok(if result.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -3,9 +3,17 @@
 //! ONNX Runtime computes every output of a graph whether somebody asks for it or not. So a session is
 //! made from the file without the outputs, nodes and weights that the wanted output does not need.
 
+mod checksum;
+mod external;
 mod pruning;
+#[cfg(test)]
+pub(crate) mod sample;
 mod wire;
 
+pub(crate) use self::checksum::Checksum;
+pub(crate) use self::external::{External, ExternalData};
+#[cfg(test)]
+pub(crate) use self::wire::append_bytes as append;
 use self::wire::{Value, fields};
 
 /// A file that ends too early or is no protobuf message.
@@ -17,12 +25,20 @@ mod number {
     pub(super) mod model {
         pub(in super::super) const GRAPH: u64 = 7;
         pub(in super::super) const METADATA: u64 = 14;
+        pub(in super::super) const FUNCTION: u64 = 25;
     }
     pub(super) mod graph {
         pub(in super::super) const NODE: u64 = 1;
         pub(in super::super) const INITIALIZER: u64 = 5;
         pub(in super::super) const OUTPUT: u64 = 12;
         pub(in super::super) const VALUE_INFO: u64 = 13;
+        pub(in super::super) const SPARSE_INITIALIZER: u64 = 15;
+    }
+    pub(super) mod tensor {
+        pub(in super::super) const EXTERNAL_DATA: u64 = 13;
+        pub(in super::super) const DATA_LOCATION: u64 = 14;
+        /// A value of `DATA_LOCATION`.
+        pub(in super::super) const EXTERNAL: u64 = 1;
     }
 }
 
@@ -57,12 +73,16 @@ pub struct GraphOutput {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OnnxFile {
     pub(crate) outputs: Vec<GraphOutput>,
+    pub(crate) external: External,
+    /// Nothing for files that hold none.
+    pub(crate) checksum: Option<Checksum>,
     metadata: Vec<(String, String)>,
 }
 
 impl OnnxFile {
     pub(crate) fn read(model: &[u8]) -> Result<Self, Damaged> {
-        let mut file = Self::default();
+        let (external, checksum) = (External::read(model)?, Checksum::read(model)?);
+        let mut file = Self { external, checksum, ..Self::default() };
         let mut graphs = 0;
         for field in fields(model) {
             let field = field?;

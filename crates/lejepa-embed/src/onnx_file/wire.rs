@@ -93,13 +93,13 @@ fn varint(rest: &mut &[u8]) -> Option<u64> {
 }
 
 /// Appends a field of bytes.
-pub(super) fn append_bytes(message: &mut Vec<u8>, number: u64, bytes: &[u8]) {
+pub(crate) fn append_bytes(message: &mut Vec<u8>, number: u64, bytes: &[u8]) {
     append_varint(message, number << 3 | 2);
     append_varint(message, bytes.len() as u64);
     message.extend_from_slice(bytes);
 }
 
-fn append_varint(message: &mut Vec<u8>, mut value: u64) {
+pub(super) fn append_varint(message: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         message.push(value as u8 | 0x80);
         value >>= 7;

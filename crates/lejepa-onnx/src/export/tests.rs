@@ -58,6 +58,7 @@ fn graph(shape: &EncoderShape, outputs: &[Output], written: &Written) -> GraphPr
         licence: String::new(),
         step: 0,
         data_fingerprint: String::new(),
+        checksum: false,
         config: serde_json::Value::Null,
     };
     let export = Export {

@@ -1,0 +1,125 @@
+//! Files of weights beside an ONNX file. They are looked for in its folder and nowhere else: ONNX Runtime
+//! itself would take a file of the same name from the working directory.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use crate::onnx_file::{External, ExternalData};
+use crate::{Error, Result};
+
+/// What ONNX Runtime takes for an address in its own memory instead of a file.
+const MEMORY_ADDRESS: &str = "_ORT_MEM_ADDR_";
+
+/// One of them, open: it stays the same file even if another one takes its name.
+#[derive(Debug)]
+pub(crate) struct ExternalFile {
+    /// As the graph names it.
+    pub(crate) location: String,
+    path: PathBuf,
+    file: Mutex<File>,
+    hash: blake3::Hash,
+    /// Sessions that are made at the same time share it.
+    loaded: Mutex<Weak<[u8]>>,
+}
+
+/// All files of a graph. `model` is the ONNX file; nothing for one in memory.
+pub(crate) fn open_all(name: &str, model: Option<&Path>, external: &External) -> Result<Vec<ExternalFile>> {
+    let refuse = |problem: String| Err(Error::ExternalData { name: name.into(), problem });
+    if external.inside_nodes {
+        return refuse("constants of nodes in other files are not supported, only initialisers".into());
+    }
+    match (model, &*external.files) {
+        (_, []) => Ok(Vec::new()),
+        (Some(model), files) => {
+            files.iter().map(|data| open(name, data, &locate(name, model, &data.location)?)).collect()
+        }
+        (None, [first, ..]) => {
+            refuse(format!("its weights are in another file, {}, and it is in memory", first.location))
+        }
+    }
+}
+
+/// The file of a location, which must lie in the folder of the ONNX file. Where that is a link, as in the
+/// cache of the Hugging Face hub, the folder that it leads to is as good.
+fn locate(name: &str, model: &Path, location: &str) -> Result<PathBuf> {
+    let refuse = |problem: String| Error::ExternalData { name: name.into(), problem };
+    let relative = Path::new(location);
+    let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    if !relative.components().all(plain) || location.contains(MEMORY_ADDRESS) {
+        return Err(refuse(format!("a file of weights outside of its folder: {location}")));
+    }
+    let folder = match model.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let path = folder.join(relative);
+    let missing = |source: std::io::Error| match source.kind() {
+        std::io::ErrorKind::NotFound => refuse(format!("a file of weights is missing: {}", path.display())),
+        _ => Error::Io { path: path.clone(), source },
+    };
+    let real = path.canonicalize().map_err(missing)?;
+    let real_model = model.canonicalize().map_err(missing)?;
+    let folders = [folder.canonicalize().ok(), real_model.parent().map(Path::to_path_buf)];
+    match folders.iter().flatten().any(|folder| real.starts_with(folder)) {
+        true => Ok(path),
+        false => Err(refuse(format!("a file of weights leads out of its folder: {}", path.display()))),
+    }
+}
+
+fn open(name: &str, data: &ExternalData, path: &Path) -> Result<ExternalFile> {
+    let refuse = |problem: String| Error::ExternalData { name: name.into(), problem };
+    let failed = |source| Error::Io { path: path.into(), source };
+    let mut file = File::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(refuse(format!("weights must be in a file: {}", path.display())));
+    }
+    if metadata.len() < data.length {
+        let (found, needed) = (metadata.len(), data.length);
+        return Err(refuse(format!(
+            "a file of weights is too short, {found} of {needed} bytes: {}",
+            path.display()
+        )));
+    }
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(&mut file).map_err(failed)?;
+    Ok(ExternalFile {
+        location: data.location.clone(),
+        path: path.into(),
+        file: Mutex::new(file),
+        hash: hasher.finalize(),
+        loaded: Mutex::new(Weak::<[u8; 0]>::new()),
+    })
+}
+
+impl ExternalFile {
+    /// A hash of its name and content.
+    pub(crate) fn fingerprint(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&(self.location.len() as u64).to_le_bytes()).update(self.location.as_bytes());
+        *hasher.update(self.hash.as_bytes()).finalize().as_bytes()
+    }
+
+    /// Its content, which is what it was when it was opened.
+    pub(crate) fn bytes(&self) -> Result<Arc<[u8]>> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bytes) = loaded.upgrade() {
+            return Ok(bytes);
+        }
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = Vec::new();
+        let read = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
+        read.map_err(|source| Error::Io { path: self.path.clone(), source })?;
+        if blake3::hash(&bytes) != self.hash {
+            return Err(Error::Changed { path: self.path.clone() });
+        }
+        let bytes: Arc<[u8]> = bytes.into();
+        *loaded = Arc::downgrade(&bytes);
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests;
