@@ -37,6 +37,10 @@ pub(crate) fn hashing(bar: &mut ProgressBar, set: &str, Hashing { done, total }:
 /// Work of unknown length.
 pub(crate) fn spinner() -> ProgressBar {
     let spinner = ProgressBar::new_spinner();
+    // The prefix is the share that is done, where that is known.
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix} {wide_msg}") {
+        spinner.set_style(style);
+    }
     spinner.enable_steady_tick(Duration::from_millis(200));
     spinner
 }

@@ -1,6 +1,6 @@
 //! One cell of a table: what one probe says of one kind of features with one number of shots.
 
-use lejepa_probe::Confusion;
+use lejepa_probe::{Chosen, Confusion};
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::{deviation, interval, mcnemar, mean, paired_t};
@@ -47,13 +47,8 @@ impl Cell {
     pub(crate) fn result(&self, heading: &Heading<'_>) -> ProbeResult {
         let classes = heading.sizes.len();
         let accuracies = self.accuracies();
-        let mut counts = vec![vec![0; classes]; classes];
-        for draw in &self.draws {
-            let of_draw = Confusion::new(&draw.predictions, heading.labels, classes).counts;
-            let cells = counts.iter_mut().flatten().zip(of_draw.iter().flatten());
-            cells.for_each(|(sum, count)| *sum += count);
-        }
-        let confusion = Confusion { counts };
+        let mut confusion = Confusion::default();
+        self.draws.iter().for_each(|draw| confusion.add(&draw.predictions, heading.labels));
         let top5: Vec<f64> = self.draws.iter().map(|draw| draw.result.top5).collect();
         ProbeResult {
             candidate: heading.candidate.into(),
@@ -64,16 +59,17 @@ impl Cell {
             deviation: deviation(&accuracies),
             interval: interval(&accuracies, heading.labels.len()),
             top5: (classes > TOP).then(|| mean(&top5)),
-            class_accuracies: confusion.class_accuracies(),
-            confusion: sparse(&confusion),
+            class_accuracies: confusion.class_accuracies(classes),
+            confusion: confusion.counts(),
             draws: self.draws.iter().map(|draw| draw.result.clone()).collect(),
             notes: self.notes(heading),
         }
     }
 
-    /// `logistic:holdout0.1:cls:C0.1,1:10-shot:3draws`: what was chosen follows the probe's own string.
+    /// `logistic:scaled:folds5:cls:C0.1,1:10-shot:3draws`: what was chosen follows the probe's own string.
     fn protocol(&self, heading: &Heading<'_>) -> String {
-        let mut protocol = heading.probe.protocol(heading.feature);
+        let first = self.draws.first().and_then(|draw| draw.result.choice.as_ref());
+        let mut protocol = heading.probe.protocol(heading.feature, first);
         let mut chosen: Vec<String> = Vec::new();
         for choice in self.draws.iter().filter_map(|draw| draw.result.choice) {
             let value = rounded(choice.value);
@@ -103,7 +99,8 @@ impl Cell {
                 ));
             }
         }
-        let undecided = |draw: &&CellDraw| draw.result.choice.is_some_and(|choice| choice.held_out == 0);
+        let undecided =
+            |draw: &&CellDraw| draw.result.choice.is_some_and(|choice| choice.by == Chosen::Middle);
         if self.draws.iter().filter(undecided).count() > 0 {
             let setting = heading.probe.setting();
             notes.push(format!("nothing could be held out to choose {setting}: the middle one was taken"));
@@ -155,15 +152,6 @@ impl Cell {
     }
 }
 
-/// `[class, predicted class, test images]` where there are any.
-fn sparse(confusion: &Confusion) -> Vec<[usize; 3]> {
-    let rows = confusion.counts.iter().enumerate();
-    let cells = rows.flat_map(|(class, row)| {
-        row.iter().enumerate().map(move |(predicted, &count)| [class, predicted, count])
-    });
-    cells.filter(|[.., count]| *count > 0).collect()
-}
-
 /// Three significant digits: `0.316`, `1e-6`, `178000`.
 fn rounded(value: f64) -> String {
     let rounded: f64 = format!("{value:.2e}").parse().unwrap_or(value);
@@ -172,7 +160,7 @@ fn rounded(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use lejepa_probe::Choice;
+    use lejepa_probe::{Choice, Chosen};
 
     use super::*;
     use crate::Knn;
@@ -186,7 +174,7 @@ mod tests {
             train: 3,
             accuracy: right as f64 / 4.,
             top5: 1.,
-            choice: Some(Choice { value: 10f64.powf(-0.5), held_out: 0 }),
+            choice: Some(Choice { value: 10f64.powf(-0.5), held_out: 0, by: Chosen::Middle }),
             seconds: 0.,
         };
         CellDraw { result, predictions: predictions.to_vec(), alone: 1 }

@@ -265,10 +265,29 @@ pub enum Error {
     /// Reading data failed.
     #[error(transparent)]
     Data(#[from] lejepa_data::Error),
+    /// Features would not fit into memory.
+    #[error(
+        "cannot hold the features of {candidate}, that {lack} (less with a smaller `train_limit` in the suite)"
+    )]
+    Memory {
+        /// The candidate.
+        candidate: String,
+        /// What they need, and what there is.
+        lack: String,
+    },
     /// A probe failed.
     #[error(transparent)]
-    Probe(#[from] lejepa_probe::Error),
+    Probe(lejepa_probe::Error),
     /// The encoder failed.
     #[error(transparent)]
     Encoder(#[from] lejepa_embed::Error),
+}
+
+impl From<lejepa_probe::Error> for Error {
+    fn from(error: lejepa_probe::Error) -> Self {
+        match error {
+            lejepa_probe::Error::Stopped => Self::Stopped,
+            error => Self::Probe(error),
+        }
+    }
 }

@@ -90,6 +90,8 @@ pub enum Event<'a> {
         /// The number of the draw, from 0.
         draw: usize,
     },
+    /// This share of the fit is done, between 0 and 1.
+    Probed(f64),
     /// The isotropy experiment is about to run on features.
     Shaping {
         /// The set.

@@ -6,16 +6,16 @@ use std::path::Path;
 use lejepa_data::{BrokenImage, Output, Preprocess};
 use lejepa_embed::Encoder;
 use ndarray::Array2;
-use rayon::prelude::*;
 
-use crate::{Error, Extraction, ImageList, Result};
+use crate::pixels::Pixels;
+use crate::{Extraction, ImageList, Result};
 
 /// Where features come from.
 #[derive(Debug, Clone, Copy)]
 pub enum FeatureSource<'a> {
     /// An encoder.
     Encoder(&'a Encoder),
-    /// The pixels that an encoder would see.
+    /// The pixels that an encoder would see, at most 32 rows and columns of them.
     Pixels(&'a Preprocess),
 }
 
@@ -29,9 +29,6 @@ pub(crate) struct ImageFeatures {
     /// Images that could not be read.
     pub(crate) broken: Vec<BrokenImage>,
 }
-
-/// Images whose pixels are prepared between two looks at the progress.
-const BATCH: usize = 256;
 
 impl FeatureSource<'_> {
     /// What is computed where a probe would like to see an output: that, or the embedding.
@@ -55,7 +52,7 @@ impl FeatureSource<'_> {
     pub(crate) fn dim(&self) -> usize {
         match self {
             Self::Encoder(encoder) => encoder.dim(),
-            Self::Pixels(preprocess) => preprocess.pixel_count(),
+            Self::Pixels(preprocess) => Pixels::new(preprocess).count(),
         }
     }
 
@@ -63,11 +60,7 @@ impl FeatureSource<'_> {
     pub(crate) fn key(&self, output: Output, images: &ImageList) -> Result<String> {
         match self {
             Self::Encoder(encoder) => Extraction { encoder, output, images }.name(),
-            Self::Pixels(preprocess) => {
-                let described = serde_json::to_string(preprocess).map_err(Error::Json)?;
-                let key = format!("{described}{}", images.fingerprint()?);
-                Ok(blake3::hash(key.as_bytes()).to_hex()[..24].to_string())
-            }
+            Self::Pixels(preprocess) => Pixels::new(preprocess).key(images),
         }
     }
 
@@ -81,7 +74,7 @@ impl FeatureSource<'_> {
         observe: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> Result<Option<ImageFeatures>> {
         match self {
-            Self::Pixels(preprocess) => pixels(preprocess, images, observe),
+            Self::Pixels(preprocess) => Pixels::new(preprocess).features(images, observe),
             Self::Encoder(encoder) => {
                 let extraction = Extraction { encoder, output, images };
                 let folder = cache.join(extraction.name()?);
@@ -95,42 +88,6 @@ impl FeatureSource<'_> {
             }
         }
     }
-}
-
-fn pixels(
-    preprocess: &Preprocess,
-    images: &ImageList,
-    observe: &mut dyn FnMut(usize) -> ControlFlow<()>,
-) -> Result<Option<ImageFeatures>> {
-    let count = preprocess.pixel_count();
-    let (mut values, mut kept, mut broken) = (Vec::new(), Vec::new(), Vec::new());
-    let all: Vec<usize> = (0..images.len()).collect();
-    for chunk in all.chunks(BATCH) {
-        let prepared: Vec<_> = chunk
-            .par_iter()
-            .map(|&index| {
-                let mut pixels = vec![0.; count];
-                images
-                    .image(index)
-                    .and_then(|image| preprocess.apply_into(&image, &mut pixels))
-                    .map(|()| pixels)
-                    .map_err(|error| BrokenImage::new(images.info(index).id, &error))
-            })
-            .collect();
-        for (&index, prepared) in chunk.iter().zip(prepared) {
-            match prepared {
-                Ok(pixels) => {
-                    values.extend(pixels);
-                    kept.push(index);
-                }
-                Err(image) => broken.push(image),
-            }
-        }
-        if observe(chunk.len()).is_break() {
-            return Ok(None);
-        }
-    }
-    matrix(values, kept, broken).map(Some)
 }
 
 fn matrix(values: Vec<f32>, images: Vec<usize>, broken: Vec<BrokenImage>) -> Result<ImageFeatures> {

@@ -1,6 +1,6 @@
 //! A labelled set: the images that a suite learns from and those it asks about.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use lejepa_data::{Dataset, Fingerprinter, Purpose, SourceConfig, Split, generator, open_source};
@@ -166,11 +166,12 @@ impl Part {
 
     /// Divides a training split; `again` is the same dataset once more.
     fn divide(self, again: Box<dyn Dataset>) -> (Self, Self) {
-        let classes = self.labels.iter().max().map_or(0, |most| most + 1);
+        let mut classes: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (&index, &class) in self.indices.iter().zip(&self.labels) {
+            classes.entry(class).or_default().push(index);
+        }
         let mut test = Vec::new();
-        for class in 0..classes {
-            let mut members: Vec<usize> =
-                self.indices.iter().copied().filter(|&index| self.labels[index] == class).collect();
+        for (class, mut members) in classes {
             members.shuffle(&mut generator(SPLIT_SEED, Purpose::Split, class as u64, 1));
             // A class with one image has it for training.
             let count = (TEST_SHARE * members.len() as f64).round() as usize;

@@ -31,9 +31,11 @@ mod known_dataset;
 mod labelled_set;
 mod map;
 mod markdown;
+mod memory;
 mod number;
 mod paper;
 mod picture;
+mod pixels;
 mod probe;
 mod remarks;
 mod report;
@@ -67,6 +69,7 @@ pub use lejepa_probe::{Features, Knn, Ridge, RidgeSolution, predicted};
 pub use map::{EmbeddingMap, MapMethod, Sprite};
 pub use markdown::{to_markdown, to_table};
 pub use picture::*;
+pub use pixels::pixels_title;
 pub use probe::Probe;
 pub use report::{
     CandidateInfo, CandidateIsotropy, Comparison, DatasetReport, DrawResult, Interval, MissingDataset,

@@ -1,11 +1,11 @@
 //! Any probe of a suite: its settings as they stand in TOML, and one way to run it.
 
 use lejepa_data::Output;
-use lejepa_probe::{Choice, Kernel, Linear, Logistic, Radius, Scores};
-use ndarray::Array2;
+use lejepa_probe::{Choice, Kernel, Linear, Logistic, Radius, Ranking, Rows, Samples, Size, Watch};
 use serde::{Deserialize, Serialize};
 
-use crate::{Features, Knn, Result, Ridge};
+use crate::cell::TOP;
+use crate::{Knn, Result, Ridge};
 
 /// A probe with its settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,10 +26,9 @@ pub enum Probe {
 }
 
 /// What a probe says of test images, and how it came to it.
-#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answer {
-    /// `(queries, classes)`
-    pub(crate) scores: Scores,
+    /// The first classes of every query.
+    pub(crate) ranking: Ranking,
     /// What was chosen on held-out training features.
     pub(crate) choice: Option<Choice>,
     /// Queries without a neighbour, which took their nearest.
@@ -37,15 +36,27 @@ pub(crate) struct Answer {
 }
 
 impl Probe {
-    /// What the probe does, to be put beside a published number.
-    pub fn protocol(&self, features: &str) -> String {
+    /// What the probe does and how its setting was chosen, to be put beside a published number.
+    pub fn protocol(&self, features: &str, choice: Option<&Choice>) -> String {
         match self {
             Self::Knn(knn) => knn.protocol(features),
-            Self::Radius(radius) => radius.protocol(features),
-            Self::Kernel(kernel) => kernel.protocol(features),
-            Self::Ridge(ridge) => ridge.protocol(features),
-            Self::Logistic(logistic) => logistic.protocol(features),
-            Self::Linear(linear) => linear.protocol(features),
+            Self::Radius(radius) => radius.protocol(features, choice),
+            Self::Kernel(kernel) => kernel.protocol(features, choice),
+            Self::Ridge(ridge) => ridge.protocol(features, choice),
+            Self::Logistic(logistic) => logistic.protocol(features, choice),
+            Self::Linear(linear) => linear.protocol(features, choice),
+        }
+    }
+
+    /// Bytes that it takes beside the features, about.
+    pub(crate) fn memory(&self, size: Size) -> u64 {
+        match self {
+            Self::Knn(knn) => knn.memory(size),
+            Self::Radius(radius) => radius.memory(size),
+            Self::Kernel(kernel) => kernel.memory(size),
+            Self::Ridge(ridge) => ridge.memory(size),
+            Self::Logistic(logistic) => logistic.memory(size),
+            Self::Linear(linear) => linear.memory(size),
         }
     }
 
@@ -81,31 +92,63 @@ impl Probe {
         }
     }
 
-    /// Chooses what there is to choose on training features alone, fits them and scores the queries.
-    pub(crate) fn ask(&self, train: &Features, queries: &Array2<f32>, seed: u64) -> Result<Answer> {
-        let chosen = |scores, choice| Answer { scores, choice: Some(choice), alone: 0 };
+    /// Neighbours that other k-NN probes can share.
+    pub(crate) fn neighbours(&self) -> Option<&Knn> {
+        match self {
+            Self::Knn(knn) => Some(knn),
+            _ => None,
+        }
+    }
+
+    /// Chooses what there is to choose on training features alone, fits them and ranks the classes of the
+    /// queries. k-NN probes look for their neighbours together.
+    pub(crate) fn ask(
+        probes: &[&Self],
+        (train, queries): (Samples<'_>, Rows<'_>),
+        seed: u64,
+        watch: &mut Watch<'_>,
+    ) -> Result<Vec<Answer>> {
+        let neighbours: Option<Vec<&Knn>> = probes.iter().map(|probe| probe.neighbours()).collect();
+        if let Some(settings) = neighbours {
+            let rankings = Knn::rankings(&settings, train, queries, TOP, watch)?;
+            let answer = |ranking| Answer { ranking, choice: None, alone: 0 };
+            return Ok(rankings.into_iter().map(answer).collect());
+        }
+        probes.iter().map(|probe| probe.ask_alone((train, queries), seed, watch)).collect()
+    }
+
+    fn ask_alone(
+        &self,
+        (train, queries): (Samples<'_>, Rows<'_>),
+        seed: u64,
+        watch: &mut Watch<'_>,
+    ) -> Result<Answer> {
+        let chosen = |ranking, choice| Answer { ranking, choice: Some(choice), alone: 0 };
         Ok(match self {
-            Self::Knn(knn) => Answer { scores: knn.scores(train, queries)?, choice: None, alone: 0 },
+            Self::Knn(knn) => {
+                let ranking = Knn::rankings(&[knn], train, queries, TOP, watch)?.swap_remove(0);
+                Answer { ranking, choice: None, alone: 0 }
+            }
             Self::Radius(radius) => {
-                let (solution, choice) = radius.fit(train, seed)?;
-                let found = solution.scores(queries)?;
-                Answer { scores: found.scores, choice: Some(choice), alone: found.alone }
+                let (solution, choice) = radius.fit(train, seed, watch)?;
+                let (ranking, alone) = solution.ranking(queries, TOP, watch)?;
+                Answer { ranking, choice: Some(choice), alone }
             }
             Self::Kernel(kernel) => {
-                let (solution, choice) = kernel.fit(train, seed)?;
-                chosen(solution.scores(queries)?, choice)
+                let (solution, choice) = kernel.fit(train, seed, watch)?;
+                chosen(solution.ranking(queries, TOP, watch)?, choice)
             }
             Self::Ridge(ridge) => {
-                let (solution, choice) = ridge.fit(train, seed)?;
-                chosen(solution.scores(queries)?, choice)
+                let (solution, choice) = ridge.fit(train, seed, watch)?;
+                chosen(solution.ranking(queries, TOP, watch)?, choice)
             }
             Self::Logistic(logistic) => {
-                let (solution, choice) = logistic.fit(train, seed)?;
-                chosen(solution.scores(queries)?, choice)
+                let (solution, choice) = logistic.fit(train, seed, watch)?;
+                chosen(solution.ranking(queries, TOP, watch)?, choice)
             }
             Self::Linear(linear) => {
-                let (solution, choice) = linear.fit(train, seed)?;
-                chosen(solution.scores(queries)?, choice)
+                let (solution, choice) = linear.fit(train, seed, watch)?;
+                chosen(solution.ranking(queries, TOP, watch)?, choice)
             }
         })
     }
@@ -130,9 +173,11 @@ impl Probe {
             Self::Knn(knn) => whole("k", knn.k).and(positive("temperature", &[knn.temperature])),
             Self::Radius(radius) => positive("radii", &radius.radii).and(share(radius.holdout)),
             Self::Kernel(kernel) => positive("bandwidths", &kernel.bandwidths).and(share(kernel.holdout)),
-            Self::Ridge(ridge) => positive("lambdas", &ridge.lambdas).and(share(ridge.holdout)),
+            Self::Ridge(ridge) => positive("lambdas", ridge.lambdas.as_deref().unwrap_or(&Ridge::PATH))
+                .and(share(ridge.holdout)),
             Self::Logistic(logistic) => {
-                positive("c", &logistic.c).and(whole("steps", logistic.steps)).and(share(logistic.holdout))
+                let given = logistic.c.as_deref().map_or(Ok(()), |values| positive("c", values));
+                given.and(whole("steps", logistic.steps)).and(share(logistic.holdout))
             }
             Self::Linear(linear) => positive("learning_rates", &linear.learning_rates)
                 .and(whole("epochs", linear.epochs))

@@ -183,7 +183,7 @@ pub struct DrawResult {
     /// The setting chosen on held-out training data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
-    /// Time to fit and score, in seconds.
+    /// Time to fit and score, in seconds; of several k-NN probes that of their common pass.
     pub seconds: f64,
 }
 

@@ -7,6 +7,7 @@ use lejepa_data::Output;
 use crate::evaluation::Observer;
 use crate::features::ImageFeatures;
 use crate::labelled_set::LabelledImages;
+use crate::memory::{available, lack};
 use crate::{Candidate, Draw, Error, Event, Features, LabelledSet, Result, Shots};
 
 /// Features with the classes of their images.
@@ -37,6 +38,10 @@ impl SetFeatures {
         let images = train.images.len() + test.images.len();
         observer.tell(Event::Extracting { dataset: &dataset.name, candidate: &candidate.name, images })?;
         let source = &candidate.source;
+        let needed = (images as u64).saturating_mul(size_of::<f32>() as u64 * source.dim() as u64);
+        if let Some(lack) = lack(needed, available()) {
+            return Err(Error::Memory { candidate: candidate.name.clone(), lack });
+        }
         let mut compute = |part: &LabelledImages| {
             let mut progress = |done| (observer.observe)(Event::Extracted(done));
             source.features(output, &part.images, cache, &mut progress)?.ok_or(Error::Stopped)

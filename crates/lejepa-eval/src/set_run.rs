@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 
 use crate::cell::{Cell, Heading};
 use crate::evaluation::Observer;
+use crate::memory;
 use crate::set_features::SetFeatures;
 use crate::set_pictures::Illustration;
 use crate::task::Task;
@@ -108,9 +109,10 @@ impl<'a, 'b> SetRun<'a, 'b> {
         for (shots, draws) in drawn {
             let candidate = &candidates[number];
             let task = Task { dataset, candidate, probe, features, shots, draws: &draws };
-            let cell = self.cell(&task)?;
-            self.add(&cell, &task.heading(&sizes));
-            self.cells.push((number, probe.title(), shots, cell));
+            if let Some(cell) = self.cell(&task)? {
+                self.add(&cell, &task.heading(&sizes));
+                self.cells.push((number, probe.title(), shots, cell));
+            }
             self.write()?;
         }
         Ok(())
@@ -129,14 +131,33 @@ impl<'a, 'b> SetRun<'a, 'b> {
         }
     }
 
-    /// Fits and scores all draws, or finds them where an earlier evaluation left them.
-    fn cell(&mut self, task: &Task<'_>) -> Result<Cell> {
+    /// Fits and scores all draws, or finds them where an earlier evaluation left them. None, and a note in the
+    /// report, if that would need more memory than there is.
+    fn cell(&mut self, task: &Task<'_>) -> Result<Option<Cell>> {
         let Evaluation { suite, folder, .. } = *self.evaluation;
-        let key = task.key(suite.seed)?;
-        if let Some(cell) = folder.read_cell(&key).filter(|cell: &Cell| task.fits(cell)) {
-            return Ok(cell);
+        let known = |task: &Task<'_>| -> Result<Option<Cell>> {
+            Ok(folder.read_cell(&task.key(suite.seed)?).filter(|cell: &Cell| task.fits(cell)))
+        };
+        if let Some(cell) = known(task)? {
+            return Ok(Some(cell));
         }
-        let mut cell = Cell { draws: Vec::new() };
+        if let Some(note) = task.too_large(memory::available()) {
+            self.set().into_iter().for_each(|set| set.notes.push(note.clone()));
+            return Ok(None);
+        }
+        // Neighbours are looked for once, for all k-NN probes that have no results yet; those of the others
+        // wait where an earlier evaluation would have left them.
+        let mut tasks = vec![*task];
+        if task.probe.neighbours().is_some() {
+            for probe in suite.probe.iter().filter(|probe| *probe != task.probe) {
+                let other = Task { probe, ..*task };
+                if probe.neighbours().is_some() && known(&other)?.is_none() {
+                    tasks.push(other);
+                }
+            }
+        }
+        let probes: Vec<&Probe> = tasks.iter().map(|task| task.probe).collect();
+        let mut cells = vec![Cell { draws: Vec::new() }; tasks.len()];
         for draw in task.draws {
             self.observer.tell(Event::Probing {
                 dataset: &task.dataset.name,
@@ -145,10 +166,13 @@ impl<'a, 'b> SetRun<'a, 'b> {
                 shots: task.shots,
                 draw: draw.number,
             })?;
-            cell.draws.push(task.ask(draw, suite.seed)?);
+            let answers = task.ask(&probes, draw, suite.seed, self.observer)?;
+            cells.iter_mut().zip(answers).for_each(|(cell, answer)| cell.draws.push(answer));
         }
-        folder.write_cell(&key, &cell)?;
-        Ok(cell)
+        for (task, cell) in tasks.iter().zip(&cells) {
+            folder.write_cell(&task.key(suite.seed)?, cell)?;
+        }
+        Ok(Some(cells.swap_remove(0)))
     }
 
     /// Maps and pictures of a candidate, or those that an earlier evaluation left.

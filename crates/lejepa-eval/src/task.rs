@@ -2,13 +2,17 @@
 
 use std::time::Instant;
 
-use lejepa_probe::{accuracy, predicted, top};
+use lejepa_probe::{Size, Watch, accuracy};
 
 use crate::cell::{Cell, CellDraw, Heading, TOP};
+use crate::evaluation::Observer;
+use crate::memory::lack;
+use crate::probe::Answer;
 use crate::set_features::SetFeatures;
-use crate::{Candidate, Draw, DrawResult, Error, LabelledSet, Probe, Report, Result, Shots};
+use crate::{Candidate, Draw, DrawResult, Error, Event, LabelledSet, Probe, Report, Result, Shots};
 
 /// One cell that is to be measured.
+#[derive(Clone, Copy)]
 pub(crate) struct Task<'a> {
     pub(crate) dataset: &'a LabelledSet,
     pub(crate) candidate: &'a Candidate<'a>,
@@ -48,26 +52,47 @@ impl Task<'_> {
             && cell.draws.iter().all(|draw| draw.predictions.len() == self.labels().len())
     }
 
-    pub(crate) fn ask(&self, draw: &Draw, seed: u64) -> Result<CellDraw> {
+    /// Why the probe is left out, if it would need more memory than there is.
+    pub(crate) fn too_large(&self, available: Option<u64>) -> Option<String> {
+        let SetFeatures { train, test, .. } = self.features;
+        let samples = self.draws.iter().map(|draw| draw.samples.len()).max().unwrap_or(0);
+        let outputs = self.dataset.classes.len().min(samples);
+        let needed = self.probe.memory(Size { samples, dim: train.dim(), outputs, queries: test.len() });
+        let lack = lack(needed, available)?;
+        let (probe, candidate) = (self.probe.title(), &self.candidate.name);
+        Some(format!("{probe} of {candidate} with shots: {}, was left out: it {lack}", self.shots))
+    }
+
+    /// What probes that share a pass say of one draw.
+    pub(crate) fn ask(
+        &self,
+        probes: &[&Probe],
+        draw: &Draw,
+        seed: u64,
+        observer: &mut Observer<'_>,
+    ) -> Result<Vec<CellDraw>> {
         let clock = Instant::now();
         let SetFeatures { train, test, .. } = self.features;
-        let chosen;
-        let train = if draw.samples.len() == train.len() {
-            train
-        } else {
-            chosen = train.select(&draw.samples);
-            &chosen
+        let train = match draw.samples.len() == train.len() {
+            true => train.into(),
+            false => train.only(&draw.samples)?,
         };
-        let answer = self.probe.ask(train, test.values(), seed)?;
-        let predictions = predicted(&answer.scores);
-        let result = DrawResult {
-            draw: draw.number,
-            train: draw.samples.len(),
-            accuracy: accuracy(&predictions, self.labels()),
-            top5: top(TOP, &answer.scores, self.labels()),
-            choice: answer.choice,
-            seconds: clock.elapsed().as_secs_f64(),
+        let mut observe = |share| (observer.observe)(Event::Probed(share));
+        let watch = &mut Watch::new(&mut observe);
+        let answers = Probe::ask(probes, (train, test.values().into()), seed, watch)?;
+        let seconds = clock.elapsed().as_secs_f64();
+        let of = |answer: Answer| {
+            let predictions = answer.ranking.predicted();
+            let result = DrawResult {
+                draw: draw.number,
+                train: draw.samples.len(),
+                accuracy: accuracy(&predictions, self.labels()),
+                top5: answer.ranking.top(TOP, self.labels()),
+                choice: answer.choice,
+                seconds,
+            };
+            CellDraw { result, predictions, alone: answer.alone }
         };
-        Ok(CellDraw { result, predictions, alone: answer.alone })
+        Ok(answers.into_iter().map(of).collect())
     }
 }

@@ -132,7 +132,10 @@ fn shots_are_drawn_scored_and_compared() {
     assert_eq!(three.draws[0].train, 3 + 3 + 2);
     assert!(three.notes.iter().any(|note| note.starts_with("1 of 3 classes have fewer than 3")));
     assert!(three.deviation.is_some() && three.interval.low <= three.accuracy);
-    assert!(set.results[3].protocol.starts_with("logistic:holdout0.2:pixels:C"), "{:?}", set.results[3]);
+    let protocols: Vec<&str> = set.results[3..6].iter().map(|result| result.protocol.as_str()).collect();
+    assert_eq!(protocols[0], "logistic:middle:pixels:C1:1-shot:4draws");
+    assert!(protocols[1].starts_with("logistic:folds3:pixels:C"), "{protocols:?}");
+    assert!(protocols[2].starts_with("logistic:folds5:pixels:C"), "{protocols:?}");
     // Both candidates are the same features: no difference, whatever the test.
     assert_eq!(set.comparisons.len(), 6);
     let same = set.comparisons.iter().all(|pair| pair.difference == 0. && pair.p == 1.);

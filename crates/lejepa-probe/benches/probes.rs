@@ -40,8 +40,8 @@ fn main() -> Result<(), Error> {
             last.ok_or("no C")?.scores(&queries)?
         }
         "knn" => Knn { k: 20, temperature: 0.07 }.scores(&train, &queries)?,
-        "radius" => RadiusSolution { train: &train, radius: distance }.scores(&queries)?.scores,
-        "kernel" => KernelSolution { train: &train, bandwidth: distance / 4. }.scores(&queries)?,
+        "radius" => RadiusSolution::new(&train, distance).scores(&queries)?.scores,
+        "kernel" => KernelSolution::new(&train, distance / 4.).scores(&queries)?,
         _ => return Err(format!("no such probe: {probe}").into()),
     };
     let seconds = clock.elapsed().as_secs_f64();

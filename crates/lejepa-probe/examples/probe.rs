@@ -7,7 +7,7 @@
 
 use lejepa_probe::{
     Features, KernelSolution, Knn, Linear, LogisticProblem, RadiusSolution, RidgeSolution, Scores, accuracy,
-    predicted,
+    predicted, unwatched,
 };
 use ndarray::Array2;
 use safetensors::SafeTensors;
@@ -32,11 +32,11 @@ fn main() -> Result<(), Error> {
         report(format!("knn_{k}"), Knn { k, temperature: 0.07 }.scores(&train, &queries)?);
     }
     for multiple in [0.4, 0.6, 0.8] {
-        let radius = RadiusSolution { train: &train, radius: multiple * unit };
+        let radius = RadiusSolution::new(&train, multiple * unit);
         report(format!("radius_{multiple}"), radius.scores(&queries)?.scores);
     }
     for multiple in [0.1, 0.2, 0.4] {
-        let kernel = KernelSolution { train: &train, bandwidth: multiple * unit };
+        let kernel = KernelSolution::new(&train, multiple * unit);
         report(format!("kernel_{multiple}"), kernel.scores(&queries)?);
     }
     for lambda in [0.01, 1., 100.] {
@@ -54,7 +54,7 @@ fn main() -> Result<(), Error> {
         warmup: 5,
         weight_decay: 1e-6,
     };
-    report("linear".into(), linear.train(&train, 1e-3, 0)?.scores(&queries)?);
+    report("linear".into(), unwatched(|watch| linear.train(&train, 1e-3, 0, watch))?.scores(&queries)?);
     Ok(())
 }
 

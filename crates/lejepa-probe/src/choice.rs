@@ -2,19 +2,37 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::metrics::merit;
-use crate::split::split;
-use crate::{Error, Features, Result, Scores};
+use crate::features::Samples;
+use crate::learnt::Columns;
+use crate::split::{Split, Splits};
+use crate::watch::Watch;
+use crate::{Error, Result, Targets};
 
 /// A chosen value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
     /// The value with the highest accuracy, or the lowest squared error, on held-out training features; of
-    /// equals the smallest. The middle one if nothing could be held out, as with one sample per class.
+    /// equals that with the lowest squared error, and then the smallest.
     pub value: f64,
     /// Samples on which it was chosen; none if there was nothing to choose or nothing to hold out.
     pub held_out: usize,
+    /// How it was chosen.
+    pub by: Chosen,
+}
+
+/// How a value was chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Chosen {
+    /// It was the only one.
+    Given,
+    /// It is the middle one: nothing could be held out, as with one sample per class.
+    Middle,
+    /// On a share of the samples.
+    Holdout,
+    /// On all samples, held out in so many parts one after the other.
+    Folds(usize),
 }
 
 /// What is chosen, and on how much.
@@ -25,12 +43,75 @@ pub(crate) struct Candidates<'a> {
     pub(crate) seed: u64,
 }
 
+/// Samples to fit and others to ask about, with all values in rising order.
+pub(crate) struct Trial<'a> {
+    pub(crate) fitted: Samples<'a>,
+    pub(crate) held_out: Samples<'a>,
+    pub(crate) values: &'a [f64],
+}
+
+/// What is known of the values so far.
+pub(crate) struct Judge<'a> {
+    held_out: Samples<'a>,
+    merits: &'a mut [Merit],
+}
+
+/// How good a value is.
+#[derive(Debug, Clone, Copy, Default)]
+struct Merit {
+    correct: usize,
+    squared_error: f64,
+    /// In some fold nothing could be fitted.
+    refused: bool,
+}
+
+impl Merit {
+    fn is_above(self, other: Self) -> bool {
+        !self.refused
+            && (self.correct > other.correct
+                || (self.correct == other.correct && self.squared_error < other.squared_error))
+    }
+}
+
+impl Judge<'_> {
+    /// What a value, by its number, says of a held-out sample: of classes shares that add up to about 1.
+    pub(crate) fn hear(&mut self, (value, sample): (usize, usize), columns: &Columns, scores: &[f64]) {
+        let (image, merit) = (self.held_out.image(sample), &mut self.merits[value]);
+        match (self.held_out.targets(), columns) {
+            (Targets::Classes { labels, .. }, Columns::Classes { known, .. }) => {
+                let own = known.binary_search(&labels[image]).ok();
+                let (mut best, mut largest) = (None, f64::NEG_INFINITY);
+                for (column, &score) in scores.iter().enumerate() {
+                    if score > largest {
+                        (best, largest) = (Some(column), score);
+                    }
+                    let target = f64::from(u8::from(own == Some(column)));
+                    merit.squared_error += (score - target).powi(2);
+                }
+                merit.correct += usize::from(own.is_some() && best == own);
+            }
+            (Targets::Values(values), _) => {
+                let errors =
+                    scores.iter().zip(values.row(image)).map(|(score, value)| (score - value).powi(2));
+                merit.squared_error += errors.sum::<f64>();
+            }
+            (Targets::Classes { .. }, Columns::Values(_)) => {}
+        }
+    }
+
+    /// A value with which nothing can be fitted.
+    pub(crate) fn refuse(&mut self, value: usize) {
+        self.merits[value].refused = true;
+    }
+}
+
 impl Candidates<'_> {
-    /// `scores` fits the first features and gives the scores of the second, for values in rising order.
+    /// `attempt` fits and asks, for values in rising order. Fits of all folds count together.
     pub(crate) fn choose(
         &self,
-        train: &Features,
-        scores: impl FnOnce(&Features, &Features, &[f64]) -> Result<Vec<Scores>>,
+        train: Samples<'_>,
+        watch: &mut Watch<'_>,
+        mut attempt: impl FnMut(&Trial<'_>, &mut Judge<'_>, &mut Watch<'_>) -> Result<()>,
     ) -> Result<Choice> {
         let Self { setting, values, holdout, seed } = *self;
         if !(holdout > 0. && holdout < 1.) {
@@ -39,27 +120,46 @@ impl Candidates<'_> {
         if let Some(&got) = values.iter().find(|value| !(value.is_finite() && **value > 0.)) {
             return Err(Error::NotPositive { setting, got });
         }
-        if train.is_empty() {
-            return Err(Error::NoSamples);
-        }
+        train.needs_some()?;
         let mut values = values.to_vec();
         values.sort_unstable_by(f64::total_cmp);
-        let middle = *values.get(values.len() / 2).ok_or(Error::NothingToChoose { setting })?;
-        let undecided = Choice { value: middle, held_out: 0 };
+        let value = *values.get(values.len() / 2).ok_or(Error::NothingToChoose { setting })?;
         if values.len() == 1 {
-            return Ok(undecided);
+            return Ok(Choice { value, held_out: 0, by: Chosen::Given });
         }
-        let (fitted, held_out) = split(train, holdout, seed);
-        if held_out.is_empty() || fitted.is_empty() {
-            return Ok(undecided);
+        let Splits { folds, by } = Splits::of(train, holdout, seed);
+        let mut merits = vec![Merit::default(); values.len()];
+        for (fold, Split { fitted, held_out }) in folds.iter().enumerate() {
+            let (fitted, held_out) = (train.others(fitted), train.others(held_out));
+            let trial = Trial { fitted, held_out, values: &values };
+            attempt(
+                &trial,
+                &mut Judge { held_out, merits: &mut merits },
+                &mut watch.step(fold, folds.len()),
+            )?;
         }
-        let mut best = (f64::NEG_INFINITY, undecided);
-        for (value, scores) in values.iter().zip(scores(&fitted, &held_out, &values)?) {
-            let merit = merit(&scores, held_out.targets());
-            if merit > best.0 {
-                best = (merit, Choice { value: *value, held_out: held_out.len() });
+        let held_out = folds.iter().map(|fold| fold.held_out.len()).sum();
+        let mut best = Choice { value, held_out, by };
+        if held_out > 0 {
+            let mut most = Merit { squared_error: f64::INFINITY, ..Merit::default() };
+            for (&value, &merit) in values.iter().zip(&merits) {
+                if merit.is_above(most) {
+                    (best.value, most) = (value, merit);
+                }
             }
         }
-        Ok(best.1)
+        Ok(best)
+    }
+}
+
+impl Choice {
+    /// How it was chosen, in a protocol string: `holdout0.1`, `folds5`, `middle` or `given`.
+    pub(crate) fn tag(choice: Option<&Self>, holdout: f64) -> String {
+        match choice.map(|choice| choice.by) {
+            None | Some(Chosen::Holdout) => format!("holdout{holdout}"),
+            Some(Chosen::Folds(count)) => format!("folds{count}"),
+            Some(Chosen::Middle) => "middle".into(),
+            Some(Chosen::Given) => "given".into(),
+        }
     }
 }

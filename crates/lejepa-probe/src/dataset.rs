@@ -89,7 +89,7 @@ mod tests {
         let matrix = ndarray_linfa::Array1::from_vec(predicted.clone()).confusion_matrix(&dataset).unwrap();
         let labels = dataset.targets().to_vec();
         assert!((accuracy(&predicted, &labels) - f64::from(matrix.accuracy())).abs() < 1e-6);
-        let accuracies = Confusion::new(&predicted, &labels, 3).class_accuracies();
+        let accuracies = Confusion::new(&predicted, &labels).class_accuracies(3);
         assert_eq!(accuracies, [Some(1.), Some(0.5), Some(2. / 3.)]);
         assert!(self::features().to_linfa_classes().is_err());
     }

@@ -39,6 +39,17 @@ pub enum Error {
         /// What was given.
         label: usize,
     },
+    /// An image that was asked for is not among the features.
+    #[error("there are {images} images, and none with the number: {image}")]
+    NoImage {
+        /// The number.
+        image: usize,
+        /// Images there are.
+        images: usize,
+    },
+    /// The caller ended the work.
+    #[error("the probe was stopped")]
+    Stopped,
     /// Nothing to learn from.
     #[error("a probe needs at least one training sample")]
     NoSamples,

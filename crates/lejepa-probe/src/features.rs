@@ -1,8 +1,9 @@
 //! Features with the targets of their images.
 
-use ndarray::{Array2, Axis};
+use ndarray::Array2;
+use rayon::prelude::*;
 
-use crate::targets::first_broken;
+use crate::rows::Rows;
 use crate::{Error, Result, Targets};
 
 /// Features `(images, dim)` with their targets; finite, and as many of one as of the other.
@@ -10,6 +11,14 @@ use crate::{Error, Result, Targets};
 pub struct Features {
     values: Array2<f32>,
     targets: Targets,
+}
+
+/// Some of the images, or all: what a probe learns from.
+#[derive(Debug, Clone, Copy)]
+pub struct Samples<'a> {
+    features: &'a Features,
+    /// Their images, if they are not all.
+    chosen: Option<&'a [usize]>,
 }
 
 impl Features {
@@ -22,7 +31,9 @@ impl Features {
         if values.ncols() == 0 {
             return Err(Error::NoColumns);
         }
-        if let Some(index) = first_broken(values.mapv(f32::is_finite).view()) {
+        let rows = Rows::from(&values);
+        let broken = |row: &usize| rows.row(*row).iter().any(|value| !value.is_finite());
+        if let Some(index) = (0..rows.len()).into_par_iter().find_first(broken) {
             return Err(Error::NotFinite { index });
         }
         targets.check()?;
@@ -59,31 +70,73 @@ impl Features {
         self.values.ncols()
     }
 
-    /// Some of the images, in the order given.
-    pub fn select(&self, images: &[usize]) -> Self {
-        Self { values: self.values.select(Axis(0), images), targets: self.targets.select(images) }
+    /// Some of the images, in the order given; an image that is not there is an error.
+    pub fn only<'a>(&'a self, images: &'a [usize]) -> Result<Samples<'a>> {
+        match images.iter().find(|image| **image >= self.len()) {
+            Some(&image) => Err(Error::NoImage { image, images: self.len() }),
+            None => Ok(Samples { features: self, chosen: Some(images) }),
+        }
     }
 
-    /// The labels, for a probe that predicts classes alone.
+    /// The labels, for what knows classes alone.
     pub(crate) fn labels(&self, probe: &'static str) -> Result<&[usize]> {
-        match &self.targets {
-            Targets::Classes { labels, .. } => Ok(labels),
-            Targets::Values(_) => Err(Error::ClassesOnly { probe }),
-        }
-    }
-
-    /// Refuses queries of another length, and a training set without samples.
-    pub(crate) fn compare(&self, queries: &Array2<f32>) -> Result<()> {
-        if self.is_empty() {
-            return Err(Error::NoSamples);
-        }
-        same_dimensions(self.dim(), queries)
+        self.targets.labels().ok_or(Error::ClassesOnly { probe })
     }
 }
 
-pub(crate) fn same_dimensions(expected: usize, queries: &Array2<f32>) -> Result<()> {
-    match queries.ncols() {
-        got if got == expected => Ok(()),
-        got => Err(Error::Dimensions { expected, got }),
+impl<'a> From<&'a Features> for Samples<'a> {
+    fn from(features: &'a Features) -> Self {
+        Self { features, chosen: None }
+    }
+}
+
+impl<'a> Samples<'a> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.chosen.map_or(self.features.len(), <[usize]>::len)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Their features.
+    pub fn rows(&self) -> Rows<'a> {
+        match self.chosen {
+            Some(images) => Rows::chosen(&self.features.values, images),
+            None => Rows::from(&self.features.values),
+        }
+    }
+
+    pub(crate) fn dim(&self) -> usize {
+        self.features.dim()
+    }
+
+    /// Targets of all images, of which [`image`](Self::image) tells one.
+    pub(crate) fn targets(&self) -> &'a Targets {
+        &self.features.targets
+    }
+
+    /// The image of a sample.
+    #[inline(always)]
+    pub(crate) fn image(&self, sample: usize) -> usize {
+        self.chosen.map_or(sample, |chosen| chosen[sample])
+    }
+
+    /// Other images of the same features, all of them there.
+    pub(crate) fn others<'b>(&self, images: &'b [usize]) -> Samples<'b>
+    where
+        'a: 'b,
+    {
+        Samples { features: self.features, chosen: Some(images) }
+    }
+
+    pub(crate) fn needs_classes(&self, probe: &'static str) -> Result<()> {
+        self.features.labels(probe).map(|_| ())
+    }
+
+    pub(crate) fn needs_some(&self) -> Result<()> {
+        if self.is_empty() { Err(Error::NoSamples) } else { Ok(()) }
     }
 }

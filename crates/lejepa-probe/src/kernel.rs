@@ -8,16 +8,19 @@
 //! Weights are taken relative to that of the nearest sample, which is 1: far from all samples, where every
 //! weight would underflow, the nearest decide.
 
-use ndarray::Array2;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::Candidates;
 use crate::distance::{Distances, scale};
+use crate::features::Samples;
+use crate::learnt::Learnt;
 use crate::nearest::{Found, LANES, Nearest, any_from, largest};
+use crate::ranking::{Ranking, Take, dense, rank};
 use crate::real::Real;
-use crate::tiles::{Visitor, visit_products};
-use crate::{Choice, Error, Features, Result, Scores, Targets};
+use crate::rows::Rows;
+use crate::tiles::Visitor;
+use crate::watch::{Watch, unwatched};
+use crate::{Choice, Error, Result, Scores};
 
 /// The probe's settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,17 +28,15 @@ use crate::{Choice, Error, Features, Result, Scores, Targets};
 pub struct Kernel {
     /// Bandwidths to choose from, as multiples of the root of the mean squared distance between two samples.
     pub bandwidths: Vec<f64>,
-    /// Share of the training features on which the bandwidth is chosen.
+    /// Share of the training features on which the bandwidth is chosen; folds of them if that is too few.
     pub holdout: f64,
 }
 
 /// A fitted probe: all training features and a bandwidth.
 #[derive(Debug, Clone, Copy)]
 pub struct KernelSolution<'a> {
-    /// What it remembers.
-    pub train: &'a Features,
-    /// `h`, a distance between features.
-    pub bandwidth: f64,
+    train: Samples<'a>,
+    bandwidth: f64,
 }
 
 /// Rounding of an exponent up to which products in f32 serve.
@@ -49,76 +50,126 @@ const SMALL: usize = 1 << 30;
 const NEGLIGIBLE: f64 = 40.;
 
 impl Kernel {
-    /// `kernel:holdout0.1:cls`, with the kind of features
-    pub fn protocol(&self, features: &str) -> String {
-        format!("kernel:holdout{}:{features}", self.holdout)
+    /// `kernel:holdout0.1:cls`, with the kind of features and how the bandwidth was chosen
+    pub fn protocol(&self, features: &str, choice: Option<&Choice>) -> String {
+        format!("kernel:{}:{features}", Choice::tag(choice, self.holdout))
     }
 
     /// Chooses the bandwidth on held-out training features. Returns the choice, a multiple, too.
-    pub fn fit<'a>(&self, train: &'a Features, seed: u64) -> Result<(KernelSolution<'a>, Choice)> {
+    pub fn fit<'a>(
+        &self,
+        train: impl Into<Samples<'a>>,
+        seed: u64,
+        watch: &mut Watch<'_>,
+    ) -> Result<(KernelSolution<'a>, Choice)> {
+        let train = train.into();
         let candidates =
             Candidates { setting: "bandwidths", values: &self.bandwidths, holdout: self.holdout, seed };
-        let choice = candidates.choose(train, |fitted, held_out, multiples| {
-            let unit = scale(fitted.values());
-            let bandwidths: Vec<f64> = multiples.iter().map(|multiple| multiple * unit).collect();
-            Ok(smoothed(fitted, held_out.values(), &bandwidths))
+        let choice = candidates.choose(train, watch, |trial, judge, watch| {
+            let learnt = Learnt::new(trial.fitted);
+            let unit = scale(trial.fitted.rows());
+            let bandwidths: Vec<f64> = trial.values.iter().map(|multiple| multiple * unit).collect();
+            let mut place = 0;
+            smoothed(&learnt, trial.held_out.rows(), &bandwidths, watch, &mut |scores| {
+                judge.hear((place % bandwidths.len(), place / bandwidths.len()), &learnt.columns, scores);
+                place += 1;
+            })
         })?;
-        Ok((KernelSolution { train, bandwidth: choice.value * scale(train.values()) }, choice))
+        Ok((KernelSolution::new(train, choice.value * scale(train.rows())), choice))
     }
 }
 
-impl KernelSolution<'_> {
+impl<'a> KernelSolution<'a> {
+    /// Remembers samples; `bandwidth` is `h`, a distance between features.
+    pub fn new(train: impl Into<Samples<'a>>, bandwidth: f64) -> Self {
+        Self { train: train.into(), bandwidth }
+    }
+
     /// The weighted mean of the targets.
     ///
     /// # Shapes
     /// - `queries`: `(queries, dim)`
     /// - result: `(queries, outputs)`
-    pub fn scores(&self, queries: &Array2<f32>) -> Result<Scores> {
-        self.train.compare(queries)?;
+    pub fn scores<'q>(&self, queries: impl Into<Rows<'q>>) -> Result<Scores> {
+        let (learnt, queries) = (Learnt::new(self.train), queries.into());
+        dense(&learnt.columns, (queries.len(), 0.), |take| {
+            unwatched(|watch| self.visit(&learnt, queries, watch, take))
+        })
+    }
+
+    /// The first `count` classes of every query.
+    pub fn ranking<'q>(
+        &self,
+        queries: impl Into<Rows<'q>>,
+        count: usize,
+        watch: &mut Watch<'_>,
+    ) -> Result<Ranking> {
+        let learnt = Learnt::new(self.train);
+        rank(&learnt.columns, count, |take| self.visit(&learnt, queries.into(), watch, take))
+    }
+
+    fn visit(
+        &self,
+        learnt: &Learnt<'_>,
+        queries: Rows<'_>,
+        watch: &mut Watch<'_>,
+        take: &mut Take<'_>,
+    ) -> Result<()> {
         if !(self.bandwidth.is_finite() && self.bandwidth > 0.) {
             return Err(Error::NotPositive { setting: "bandwidth", got: self.bandwidth });
         }
-        Ok(smoothed(self.train, queries, &[self.bandwidth]).swap_remove(0))
+        smoothed(learnt, queries, &[self.bandwidth], watch, take)
     }
 }
 
-/// Scores for every bandwidth, from the same products.
-fn smoothed(train: &Features, queries: &Array2<f32>, bandwidths: &[f64]) -> Vec<Scores> {
-    let distances = Distances::new(train.values(), queries);
+/// Scores of every query for every bandwidth, from the same products.
+fn smoothed(
+    learnt: &Learnt<'_>,
+    queries: Rows<'_>,
+    bandwidths: &[f64],
+    watch: &mut Watch<'_>,
+    take: &mut Take<'_>,
+) -> Result<()> {
+    let train = learnt.samples;
+    train.needs_some()?;
+    let distances = Distances::new(train.rows(), queries.of_length(train.dim())?);
     let smallest = bandwidths.iter().copied().fold(f64::INFINITY, f64::min);
-    let small = train.values().len().saturating_mul(queries.nrows()) < SMALL;
+    let numbers = train.len().saturating_mul(train.dim());
+    let small = numbers.saturating_mul(queries.len()) < SMALL;
     match !small && distances.fit_single(SINGLE_LIMIT * smallest * smallest) {
-        true => smoothed_in::<f32>(&distances, train.targets(), bandwidths),
-        false => smoothed_in::<f64>(&distances, train.targets(), bandwidths),
+        true => smoothed_in::<f32>(&distances, learnt, bandwidths, watch, take),
+        false => smoothed_in::<f64>(&distances, learnt, bandwidths, watch, take),
     }
 }
 
-fn smoothed_in<T: Real>(distances: &Distances<'_>, targets: &Targets, bandwidths: &[f64]) -> Vec<Scores> {
-    let layout = distances.layout::<T>();
+fn smoothed_in<T: Real>(
+    distances: &Distances<'_>,
+    learnt: &Learnt<'_>,
+    bandwidths: &[f64],
+    watch: &mut Watch<'_>,
+    take: &mut Take<'_>,
+) -> Result<()> {
     let squares: Vec<f64> = bandwidths.iter().map(|bandwidth| bandwidth * bandwidth).collect();
-    let smoothing = Smoothing { targets, squares };
-    let mut sums = visit_products(&layout.queries, &layout.bank, &smoothing);
-    if size_of::<T>() == size_of::<f32>() {
-        let queries = sums.par_iter_mut().zip(&layout.squares).enumerate();
-        queries.for_each(|(query, (sums, square))| {
+    let smoothing = Smoothing { learnt, squares };
+    let width = learnt.columns.len() + 1;
+    let bytes = size_of::<f64>() * (bandwidths.len() * width + 2 * EXACT + LANES);
+    distances.visit((&smoothing, bytes), watch, |query, mut state: Sums<T>| {
+        if size_of::<T>() == size_of::<f32>() {
             // Half of what a squared distance lacks to |q|^2: what a product stands for.
-            let exact = |row| (square - distances.exact(query, row)) / 2.;
-            smoothing.correct(sums, exact);
-        });
-    }
-    let width = targets.outputs() + 1;
-    let scores = |bandwidth: usize| {
-        Array2::from_shape_fn((sums.len(), width - 1), |(query, output)| {
-            let sums = &sums[query].sums[bandwidth * width..][..width];
-            sums[output] / sums[width - 1]
-        })
-    };
-    (0..bandwidths.len()).map(scores).collect()
+            let exact = |row| (distances.squares[query] - distances.exact(query, row)) / 2.;
+            smoothing.correct(&mut state, exact);
+        }
+        for sums in state.sums.chunks_exact_mut(width) {
+            let (scores, total) = sums.split_at_mut(width - 1);
+            scores.iter_mut().for_each(|score| *score /= total[0]);
+            take(scores);
+        }
+    })
 }
 
 /// Sums weighted targets.
 struct Smoothing<'a> {
-    targets: &'a Targets,
+    learnt: &'a Learnt<'a>,
     /// `h^2`
     squares: Vec<f64>,
 }
@@ -138,7 +189,7 @@ impl<T: Real> Visitor<T> for Smoothing<'_> {
     type State = Sums<T>;
 
     fn start(&self, query: usize) -> Sums<T> {
-        let sums = vec![0.; self.squares.len() * (self.targets.outputs() + 1)];
+        let sums = vec![0.; self.squares.len() * (self.learnt.columns.len() + 1)];
         Sums { largest: T::LOWEST, sums, nearest: NEAREST.start(query) }
     }
 
@@ -150,7 +201,7 @@ impl<T: Real> Visitor<T> for Smoothing<'_> {
         let before: f64 = state.largest.into();
         state.largest = largest(state.largest, products);
         let now: f64 = state.largest.into();
-        let width = self.targets.outputs() + 1;
+        let width = self.learnt.columns.len() + 1;
         for (sums, square) in state.sums.chunks_exact_mut(width).zip(&self.squares) {
             // 0 before the first tile, whose sums are zeros.
             let shrunk = ((before - now) / square).exp();
@@ -167,7 +218,7 @@ impl<T: Real> Visitor<T> for Smoothing<'_> {
                 }
                 for (row, weight) in (first..).zip(&weights[..lanes.len()]) {
                     let weight = (*weight).into();
-                    self.targets.add(row, weight, sums);
+                    self.learnt.add(row, weight, sums);
                     total[0] += weight;
                 }
             }
@@ -178,13 +229,14 @@ impl<T: Real> Visitor<T> for Smoothing<'_> {
 impl Smoothing<'_> {
     /// Gives the nearest samples the weights of exact products.
     fn correct<T: Real>(&self, state: &mut Sums<T>, exact: impl Fn(usize) -> f64) {
-        let width = self.targets.outputs() + 1;
+        let width = self.learnt.columns.len() + 1;
         for (row, product) in state.nearest.rows() {
+            let row = row as usize;
             let exact = exact(row);
             for (sums, square) in state.sums.chunks_exact_mut(width).zip(&self.squares) {
                 let rounded: f64 = T::weight(product, state.largest, T::rounded(1. / square)).into();
                 let change = ((exact - state.largest.into()) / square).exp() - rounded;
-                self.targets.add(row, change, &mut sums[..width - 1]);
+                self.learnt.add(row, change, &mut sums[..width - 1]);
                 sums[width - 1] += change;
             }
         }
@@ -193,22 +245,22 @@ impl Smoothing<'_> {
 
 #[cfg(test)]
 mod tests {
-    use ndarray::array;
+    use ndarray::{Array2, array};
 
     use super::*;
+    use crate::{Features, Targets};
 
     #[test]
     fn far_from_all_samples_the_nearest_decides() {
         let train = Features::labelled(array![[0.], [1.], [3.]], vec![0, 1, 1], 3).unwrap();
-        let scores =
-            KernelSolution { train: &train, bandwidth: 1e-3 }.scores(&array![[-1e4], [1e4]]).unwrap();
+        let scores = KernelSolution::new(&train, 1e-3).scores(&array![[-1e4], [1e4]]).unwrap();
         assert_eq!(scores, array![[1., 0., 0.], [0., 1., 0.]]);
     }
 
     #[test]
     fn values_are_smoothed() {
         let train = Features::new(array![[0.], [2.]], Targets::Values(array![[1., 5.], [3., 5.]])).unwrap();
-        let scores = KernelSolution { train: &train, bandwidth: 0.7 }.scores(&array![[1.]]).unwrap();
+        let scores = KernelSolution::new(&train, 0.7).scores(&array![[1.]]).unwrap();
         assert!((&scores - &array![[2., 5.]]).mapv(f64::abs).sum() < 1e-12, "{scores}");
     }
 
@@ -220,15 +272,24 @@ mod tests {
         let wave = |row: usize, column: usize| ((row * 131 + column * 71) as f32 * 0.37).sin() + 3.;
         let bank = Array2::from_shape_fn((1500, 24), |(row, column)| wave(row, column));
         let queries = Array2::from_shape_fn((40, 24), |(row, column)| wave(7 * row + 5, column + 1));
-        let targets = Targets::Classes { labels: (0..1500).map(|row| row % 7).collect(), classes: 7 };
-        let distances = Distances::new(&bank, &queries);
-        let unit = scale(&bank);
+        let train = Features::labelled(bank, (0..1500).map(|row| row % 7).collect(), 7).unwrap();
+        let learnt = Learnt::new((&train).into());
+        let distances = Distances::new(train.values().into(), (&queries).into());
+        let unit = scale(train.values().into());
         let bandwidths = [0.05, 0.2, 1.].map(|multiple| multiple * unit);
-        let single = smoothed_in::<f32>(&distances, &targets, &bandwidths);
-        let double = smoothed_in::<f64>(&distances, &targets, &bandwidths);
-        for ((single, double), bandwidth) in single.iter().zip(&double).zip(bandwidths) {
-            let worst = (single - double).mapv(f64::abs).into_iter().fold(0., f64::max);
-            assert!(worst < TOLERANCE, "{bandwidth}: {worst:e}");
-        }
+        let (mut single, mut double) = (Vec::new(), Vec::new());
+        unwatched(|watch| {
+            smoothed_in::<f32>(&distances, &learnt, &bandwidths, watch, &mut |scores| {
+                single.extend_from_slice(scores)
+            })?;
+            smoothed_in::<f64>(&distances, &learnt, &bandwidths, watch, &mut |scores| {
+                double.extend_from_slice(scores)
+            })
+        })
+        .unwrap();
+        assert_eq!(single.len(), 40 * 3 * 7);
+        let worst =
+            single.iter().zip(&double).map(|(single, double)| (single - double).abs()).fold(0., f64::max);
+        assert!(worst < TOLERANCE, "{worst:e}");
     }
 }

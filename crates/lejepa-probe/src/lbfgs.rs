@@ -5,8 +5,10 @@
 
 use std::collections::VecDeque;
 
+use crate::Result;
+
 /// Steps that are remembered.
-const MEMORY: usize = 40;
+pub(crate) const MEMORY: usize = 40;
 /// The share of the promised fall that a step must bring (Armijo).
 const SUFFICIENT: f64 = 1e-4;
 /// How often a step is shortened before the search gives up: the minimum is as near as numbers allow.
@@ -48,18 +50,18 @@ impl Lbfgs {
         });
     }
 
-    /// Moves `point` to the minimum. `evaluate` writes the gradient and returns the value; `inverse` is a
-    /// guess of the inverse Hessian's diagonal. Returns the number of evaluations.
+    /// Moves `point` to the minimum. `evaluate` writes the gradient and returns the value, or an error that ends
+    /// the search; `inverse` is a guess of the inverse Hessian's diagonal. Returns the number of evaluations.
     pub(crate) fn minimise(
         &mut self,
         point: &mut Vec<f64>,
         inverse: &[f64],
         stop: Stop,
-        mut evaluate: impl FnMut(&[f64], &mut [f64]) -> f64,
-    ) -> usize {
+        mut evaluate: impl FnMut(&[f64], &mut [f64]) -> Result<f64>,
+    ) -> Result<usize> {
         let memory = &mut self.memory;
         let mut gradient = vec![0.; point.len()];
-        let mut value = evaluate(point, &mut gradient);
+        let mut value = evaluate(point, &mut gradient)?;
         let mut evaluations = 1;
         let (mut next, mut next_gradient) = (point.clone(), gradient.clone());
         for _ in 0..stop.steps {
@@ -80,7 +82,7 @@ impl Lbfgs {
                 for ((next, from), along) in next.iter_mut().zip(&*point).zip(&direction) {
                     *next = from + length * along;
                 }
-                let next_value = evaluate(&next, &mut next_gradient);
+                let next_value = evaluate(&next, &mut next_gradient)?;
                 evaluations += 1;
                 if next_value <= value + SUFFICIENT * length * slope {
                     value = next_value;
@@ -111,7 +113,7 @@ impl Lbfgs {
             std::mem::swap(point, &mut next);
             std::mem::swap(&mut gradient, &mut next_gradient);
         }
-        evaluations
+        Ok(evaluations)
     }
 }
 
@@ -168,12 +170,14 @@ mod tests {
     fn the_minimum_of_rosenbrocks_valley_is_found() {
         let mut point = vec![-1.2, 1.];
         let stop = Stop { steps: 200, decrement: 1e-12 };
-        Lbfgs::default().minimise(&mut point, &[1.; 2], stop, |point, gradient| {
-            let (x, y) = (point[0], point[1]);
-            gradient[0] = -400. * x * (y - x * x) - 2. * (1. - x);
-            gradient[1] = 200. * (y - x * x);
-            100. * (y - x * x).powi(2) + (1. - x).powi(2)
-        });
+        Lbfgs::default()
+            .minimise(&mut point, &[1.; 2], stop, |point, gradient| {
+                let (x, y) = (point[0], point[1]);
+                gradient[0] = -400. * x * (y - x * x) - 2. * (1. - x);
+                gradient[1] = 200. * (y - x * x);
+                Ok(100. * (y - x * x).powi(2) + (1. - x).powi(2))
+            })
+            .unwrap();
         assert!((point[0] - 1.).abs() < 1e-6 && (point[1] - 1.).abs() < 1e-6, "{point:?}");
     }
 
@@ -189,14 +193,13 @@ mod tests {
             |point, gradient| {
                 let terms = point.iter().zip(scales).zip(gradient);
                 // Its minimum is 1: decrements are relative to the value.
-                1. + terms
-                    .map(|((x, scale), gradient)| {
-                        *gradient = scale * x;
-                        scale * x * x / 2.
-                    })
-                    .sum::<f64>()
+                let values = terms.map(|((x, scale), gradient)| {
+                    *gradient = scale * x;
+                    scale * x * x / 2.
+                });
+                Ok(1. + values.sum::<f64>())
             },
         );
-        assert_eq!(evaluations, 2);
+        assert_eq!(evaluations.unwrap(), 2);
     }
 }

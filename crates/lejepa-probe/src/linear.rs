@@ -1,7 +1,7 @@
 //! LayerNorm and a linear layer, trained by AdamW, as LeJEPA probes its features.
 //!
 //! ```text
-//! z      = (x - mean(x)) / sqrt(var(x) + 1e-6)        per feature; computed once, the encoder is frozen
+//! z      = (x - mean(x)) / sqrt(var(x) + 1e-6 v)      per feature; v is the mean of var(x) over samples
 //! scores = (gamma * z + beta) W + b                   gamma, beta, W and b are learnt
 //! ```
 //!
@@ -10,15 +10,21 @@
 
 use faer::Mat;
 use lejepa_data::{Purpose, generator};
-use ndarray::{Array2, ArrayView1};
+use ndarray::ArrayView1;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use crate::adamw::{AdamW, schedule};
+use crate::centred::block_rows;
 use crate::choice::Candidates;
-use crate::features::same_dimensions;
+use crate::features::Samples;
 use crate::layer::{Batch, Layer, Loss};
-use crate::{Choice, Error, Features, Result, Scores, Targets};
+use crate::learnt::{Columns, Learnt};
+use crate::logistic::softmax;
+use crate::ranking::{Ranking, Take, dense, rank};
+use crate::rows::Rows;
+use crate::watch::{Watch, unwatched};
+use crate::{Choice, Error, Result, Scores, Targets};
 
 /// The probe's settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,7 +32,7 @@ use crate::{Choice, Error, Features, Result, Scores, Targets};
 pub struct Linear {
     /// Learning rates to choose from.
     pub learning_rates: Vec<f64>,
-    /// Share of the training features on which the learning rate is chosen.
+    /// Share of the training features on which the learning rate is chosen; folds of them if that is too few.
     pub holdout: f64,
     /// How often every sample is seen.
     pub epochs: usize,
@@ -47,22 +53,32 @@ fn default_weight_decay() -> f64 {
 #[derive(Debug, Clone)]
 pub struct LinearSolution {
     layer: Layer,
+    norm: Norm,
     /// Mean and standard deviation of every output; 0 and 1 for classes.
     units: Vec<(f64, f64)>,
+    columns: Columns,
 }
 
-/// timm's.
+/// timm's, for features whose variance is about 1.
 const LAYER_NORM_EPSILON: f64 = 1e-6;
 
 impl Linear {
-    /// `linear:ln:adamw:wd0.000001:100ep:w10:b256:holdout0.1:cls`, with the kind of features
-    pub fn protocol(&self, features: &str) -> String {
+    /// `linear:ln:adamw:wd0.000001:100ep:w10:b256:holdout0.1:cls`, with the kind of features and how the
+    /// learning rate was chosen
+    pub fn protocol(&self, features: &str, choice: Option<&Choice>) -> String {
         let Self { weight_decay, epochs, batch, warmup, holdout, .. } = self;
-        format!("linear:ln:adamw:wd{weight_decay}:{epochs}ep:w{warmup}:b{batch}:holdout{holdout}:{features}")
+        let tag = Choice::tag(choice, *holdout);
+        format!("linear:ln:adamw:wd{weight_decay}:{epochs}ep:w{warmup}:b{batch}:{tag}:{features}")
     }
 
     /// Chooses the learning rate on held-out training features, then fits all of them. Returns the choice too.
-    pub fn fit(&self, train: &Features, seed: u64) -> Result<(LinearSolution, Choice)> {
+    pub fn fit<'a>(
+        &self,
+        train: impl Into<Samples<'a>>,
+        seed: u64,
+        watch: &mut Watch<'_>,
+    ) -> Result<(LinearSolution, Choice)> {
+        let train = train.into();
         for (setting, got) in [("epochs", self.epochs), ("batch", self.batch)] {
             if got == 0 {
                 return Err(Error::NotPositive { setting, got: 0. });
@@ -70,28 +86,47 @@ impl Linear {
         }
         let values = &self.learning_rates;
         let candidates = Candidates { setting: "learning_rates", values, holdout: self.holdout, seed };
-        let choice = candidates.choose(train, |fitted, held_out, rates| {
-            // A rate that diverges is no candidate; that of the final fit is an error.
-            let scores = |rate: &f64| match self.train(fitted, *rate, seed) {
-                Ok(solution) => solution.scores(held_out.values()),
-                Err(Error::Diverged { .. }) => {
-                    Ok(Array2::from_elem((held_out.len(), fitted.targets().outputs()), f64::NAN))
-                }
-                Err(error) => Err(error),
-            };
-            rates.iter().map(scores).collect()
+        let choosing = if values.len() > 1 { 0.8 } else { 0. };
+        let choice = candidates.choose(train, &mut watch.part(0., choosing), |trial, judge, watch| {
+            for (index, &rate) in trial.values.iter().enumerate() {
+                let mut watch = watch.step(index, trial.values.len());
+                let solution = match self.train(trial.fitted, rate, seed, &mut watch) {
+                    // A rate that diverges is no candidate; that of the final fit is an error.
+                    Err(Error::Diverged { .. }) => {
+                        judge.refuse(index);
+                        continue;
+                    }
+                    solution => solution?,
+                };
+                let (mut sample, mut shares) = (0, Vec::new());
+                solution.visit(trial.held_out.rows(), &mut watch.part(1., 1.), &mut |scores| {
+                    shares.clear();
+                    shares.extend_from_slice(scores);
+                    if let Columns::Classes { .. } = solution.columns {
+                        softmax(&mut shares);
+                    }
+                    judge.hear((index, sample), &solution.columns, &shares);
+                    sample += 1;
+                })?;
+            }
+            Ok(())
         })?;
-        Ok((self.train(train, choice.value, seed)?, choice))
+        Ok((self.train(train, choice.value, seed, &mut watch.part(choosing, 1.))?, choice))
     }
 
     /// Trains with a given learning rate.
-    pub fn train(&self, train: &Features, rate: f64, seed: u64) -> Result<LinearSolution> {
-        if train.is_empty() {
-            return Err(Error::NoSamples);
-        }
-        let (units, one_hot) = (units(train.targets()), train.targets().one_hot());
+    pub fn train<'a>(
+        &self,
+        train: impl Into<Samples<'a>>,
+        rate: f64,
+        seed: u64,
+        watch: &mut Watch<'_>,
+    ) -> Result<LinearSolution> {
+        let train = train.into();
+        train.needs_some()?;
+        let (learnt, rows, norm) = (Learnt::new(train), train.rows(), Norm::of(train.rows()));
+        let units = units(&learnt);
         let mut layer = Layer::new(train.dim(), units.len());
-        let rows = normalised(train.values());
         let loss = match train.targets() {
             Targets::Classes { .. } => Loss::CrossEntropy,
             Targets::Values(_) => Loss::SquaredError,
@@ -99,78 +134,132 @@ impl Linear {
         let (samples, size) = (train.len(), self.batch.min(train.len()));
         // The last samples of an epoch that do not fill a batch are left out: the next order has others.
         let per_epoch = samples / size;
+        let steps = self.epochs * per_epoch;
         let mut optimiser = AdamW::new(layer.parameters.len(), self.weight_decay);
         let mut gradient = vec![0.; layer.parameters.len()];
         let mut order: Vec<usize> = (0..samples).collect();
+        let mut target = vec![0.; units.len()];
+        let mut batch = Batch { rows: Mat::zeros(size, train.dim()), targets: Mat::zeros(size, units.len()) };
         for epoch in 0..self.epochs {
             order.shuffle(&mut generator(seed, Purpose::Evaluation, epoch as u64, 2));
             for (index, images) in order.chunks_exact(size).enumerate() {
-                let batch = Batch {
-                    rows: Mat::from_fn(size, train.dim(), |row, column| rows[(images[row], column)]),
-                    targets: Mat::from_fn(size, units.len(), |row, output| {
-                        (one_hot[(images[row], output)] - units[output].0) / units[output].1
-                    }),
-                };
+                let step = epoch * per_epoch + index;
+                watch.at(step as f64 / steps as f64)?;
+                for (row, &image) in images.iter().enumerate() {
+                    norm.write(rows.row(image), row, &mut batch.rows);
+                    target.fill(0.);
+                    learnt.add(image, 1., &mut target);
+                    for (output, (target, (mean, unit))) in target.iter().zip(&units).enumerate() {
+                        batch.targets[(row, output)] = (target - mean) / unit;
+                    }
+                }
                 if !layer.evaluate(&batch, loss, &mut gradient).is_finite() {
                     return Err(Error::Diverged { rate });
                 }
-                let step = epoch * per_epoch + index;
-                let share = schedule(step, self.warmup * per_epoch, self.epochs * per_epoch);
+                let share = schedule(step, self.warmup * per_epoch, steps);
                 optimiser.step(&mut layer.parameters, &gradient, rate * share);
             }
         }
-        Ok(LinearSolution { layer, units })
+        Ok(LinearSolution { layer, norm, units, columns: learnt.columns })
     }
 }
 
 impl LinearSolution {
-    /// The predicted values, or the score of every class before the softmax.
+    /// The predicted values, or the score of every class before the softmax: minus infinity for a class without
+    /// training samples.
     ///
     /// # Shapes
     /// - `queries`: `(queries, dim)`
     /// - result: `(queries, outputs)`
-    pub fn scores(&self, queries: &Array2<f32>) -> Result<Scores> {
-        same_dimensions(self.layer.dim, queries)?;
-        let (_, scores) = self.layer.forward(&normalised(queries));
-        Ok(Array2::from_shape_fn((queries.nrows(), self.units.len()), |(query, output)| {
-            let (mean, unit) = self.units[output];
-            mean + unit * scores[(query, output)]
-        }))
+    pub fn scores<'q>(&self, queries: impl Into<Rows<'q>>) -> Result<Scores> {
+        let queries = queries.into();
+        dense(&self.columns, (queries.len(), f64::NEG_INFINITY), |take| {
+            unwatched(|watch| self.visit(queries, watch, take))
+        })
+    }
+
+    /// The first `count` classes of every query.
+    pub fn ranking<'q>(
+        &self,
+        queries: impl Into<Rows<'q>>,
+        count: usize,
+        watch: &mut Watch<'_>,
+    ) -> Result<Ranking> {
+        rank(&self.columns, count, |take| self.visit(queries.into(), watch, take))
+    }
+
+    fn visit(&self, queries: Rows<'_>, watch: &mut Watch<'_>, take: &mut Take<'_>) -> Result<()> {
+        let queries = queries.of_length(self.layer.dim)?;
+        let mut scores = vec![0.; self.units.len()];
+        for (first, block) in queries.blocks(block_rows(queries.dim())) {
+            watch.at(first as f64 / queries.len() as f64)?;
+            let mut rows = Mat::zeros(block.len(), queries.dim());
+            (0..block.len()).for_each(|row| self.norm.write(block.row(row), row, &mut rows));
+            let (_, found) = self.layer.forward(&rows);
+            for row in 0..block.len() {
+                for (output, (score, (mean, unit))) in scores.iter_mut().zip(&self.units).enumerate() {
+                    *score = mean + unit * found[(row, output)];
+                }
+                take(&scores);
+            }
+        }
+        Ok(())
     }
 }
 
-/// Rows of mean 0 and variance 1.
-fn normalised(features: &Array2<f32>) -> Mat<f64> {
-    let dim = features.ncols() as f64;
-    let moments = |row: ArrayView1<'_, f32>| {
-        let mean = row.iter().map(|value| f64::from(*value)).sum::<f64>() / dim;
-        let variance = row.iter().map(|value| (f64::from(*value) - mean).powi(2)).sum::<f64>() / dim;
-        (mean, 1. / (variance + LAYER_NORM_EPSILON).sqrt())
-    };
-    let moments: Vec<(f64, f64)> = features.outer_iter().map(moments).collect();
-    Mat::from_fn(features.nrows(), features.ncols(), |row, column| {
-        (f64::from(features[(row, column)]) - moments[row].0) * moments[row].1
-    })
+/// Gives rows a mean of 0 and a variance of 1.
+#[derive(Debug, Clone, Copy)]
+struct Norm {
+    /// Added to the variance of a row: a share of the usual one, so that the unit of features does not matter.
+    epsilon: f64,
+}
+
+impl Norm {
+    fn of(rows: Rows<'_>) -> Self {
+        let total: f64 = (0..rows.len()).map(|row| moments(rows.row(row)).1).sum();
+        match total / rows.len().max(1) as f64 {
+            mean if mean > 0. => Self { epsilon: LAYER_NORM_EPSILON * mean },
+            _ => Self { epsilon: LAYER_NORM_EPSILON },
+        }
+    }
+
+    /// Writes one row of a matrix.
+    fn write(self, row: ArrayView1<'_, f32>, index: usize, to: &mut Mat<f64>) {
+        let (mean, variance) = moments(row);
+        let scale = 1. / (variance + self.epsilon).sqrt();
+        row.iter()
+            .enumerate()
+            .for_each(|(column, &value)| to[(index, column)] = (f64::from(value) - mean) * scale);
+    }
+}
+
+/// Mean and variance.
+fn moments(row: ArrayView1<'_, f32>) -> (f64, f64) {
+    let dim = row.len() as f64;
+    let mean = row.iter().map(|value| f64::from(*value)).sum::<f64>() / dim;
+    (mean, row.iter().map(|value| (f64::from(*value) - mean).powi(2)).sum::<f64>() / dim)
 }
 
 /// Mean and standard deviation of every output of values; 1 for a constant.
-fn units(targets: &Targets) -> Vec<(f64, f64)> {
-    match targets {
-        Targets::Classes { classes, .. } => vec![(0., 1.); *classes],
-        Targets::Values(values) => {
-            let of = |column: ArrayView1<'_, f64>| {
-                let unit = column.std(0.);
-                (column.sum() / column.len() as f64, if unit > 0. { unit } else { 1. })
-            };
-            values.columns().into_iter().map(of).collect()
-        }
-    }
+fn units(learnt: &Learnt<'_>) -> Vec<(f64, f64)> {
+    let Targets::Values(values) = learnt.samples.targets() else {
+        return vec![(0., 1.); learnt.columns.len()];
+    };
+    let samples = learnt.samples.len();
+    let of = |(output, mean): (usize, f64)| {
+        let deviation = |sample| (values[(learnt.samples.image(sample), output)] - mean).powi(2);
+        let unit = ((0..samples).map(deviation).sum::<f64>() / samples as f64).sqrt();
+        (mean, if unit > 0. { unit } else { 1. })
+    };
+    learnt.mean().into_iter().enumerate().map(of).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use ndarray::Array2;
+
     use super::*;
-    use crate::{accuracy, predicted, r_squared};
+    use crate::{Features, accuracy, predicted, r_squared};
 
     const SETTINGS: Linear = Linear {
         learning_rates: Vec::new(),
@@ -192,21 +281,24 @@ mod tests {
         let labels: Vec<usize> = values.outer_iter().map(label).collect();
         let train = Features::labelled(values.clone(), labels.clone(), 3).unwrap();
         let linear = Linear { learning_rates: vec![1e-9, 1e-2], ..SETTINGS };
-        let (solution, choice) = linear.fit(&train, 0).unwrap();
+        let fit = || unwatched(|watch| linear.fit(&train, 0, watch)).unwrap();
+        let (solution, choice) = fit();
         assert_eq!(choice.value, 1e-2);
         let scores = solution.scores(&values).unwrap();
         assert!(accuracy(&predicted(&scores), &labels) > 0.95);
-        assert_eq!(linear.fit(&train, 0).unwrap().0.scores(&values).unwrap(), scores, "the same seed");
+        assert_eq!(fit().0.scores(&values).unwrap(), scores, "the same seed");
     }
 
     #[test]
     fn values_are_learnt_in_their_own_units() {
         let values = values();
-        let scaled = normalised(&values);
+        let mut scaled = Mat::zeros(200, 6);
+        let norm = Norm::of((&values).into());
+        values.outer_iter().enumerate().for_each(|(index, row)| norm.write(row, index, &mut scaled));
         let targets = Array2::from_shape_fn((200, 2), |(row, output)| 1e3 + 50. * scaled[(row, output)]);
         let train = Features::new(values.clone(), Targets::Values(targets.clone())).unwrap();
         let linear = Linear { learning_rates: vec![3e-2], ..SETTINGS };
-        let (solution, _) = linear.fit(&train, 0).unwrap();
+        let (solution, _) = unwatched(|watch| linear.fit(&train, 0, watch)).unwrap();
         let explained = r_squared(&solution.scores(&values).unwrap(), &targets);
         assert!(explained.iter().all(|share| *share > 0.99), "{explained:?}");
     }

@@ -4,34 +4,36 @@
 //! minimise  sum_i -log softmax(W x_i + b)[y_i] + |W|^2 / (2 C)     b is not penalised
 //! ```
 //!
-//! Features are centred and turned into the directions of their principal components. That changes neither
+//! Features are centred and turned into the directions of their principal components (`principal.rs`). That changes neither
 //! the penalty nor any probability, but makes the Hessian nearly diagonal, so that L-BFGS on top of its
 //! diagonal needs few steps, however badly scaled the features are. A path of values of `C` is fitted in
 //! order: each starts where the last two solutions point to, and with the curvature that was learnt there.
 
-use std::collections::BTreeSet;
-
-use faer::{Mat, MatRef, Side};
-use ndarray::Array2;
-use rayon::prelude::*;
+use faer::{Mat, MatRef};
 use serde::{Deserialize, Serialize};
 
-use crate::centred::{centred, mean, product};
+use crate::centred::{block_rows, centred, mean_variance, product};
 use crate::choice::Candidates;
-use crate::features::same_dimensions;
+use crate::features::Samples;
 use crate::lbfgs::{Lbfgs, Stop};
-use crate::losses::Losses;
+use crate::learnt::{Columns, Learnt};
+use crate::losses::{Losses, Turned};
+use crate::principal::Principal;
+use crate::ranking::{Ranking, Take, dense, rank};
+use crate::rows::Rows;
 use crate::skinny::WIDTH;
-use crate::{Choice, Error, Features, Result, Scores};
+use crate::watch::{Watch, unwatched};
+use crate::{Choice, Error, Result, Scores};
 
 /// The probe's settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Logistic {
-    /// Values of `C` to choose from; DINOv2's if absent.
-    #[serde(default = "dinov2_path")]
-    pub c: Vec<f64>,
-    /// Share of the training features on which `C` is chosen.
+    /// Values of `C` to choose from, as scikit-learn's. If absent, DINOv2's for features in units of their
+    /// spread: as if they had a mean variance of 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub c: Option<Vec<f64>>,
+    /// Share of the training features on which `C` is chosen; folds of them if that is too few.
     pub holdout: f64,
     /// Steps at most for each `C`.
     #[serde(default = "default_steps")]
@@ -50,27 +52,38 @@ fn default_steps() -> usize {
 /// Newton's decrement at which a fit ends, relative to the value: probabilities are then off by less than 1e-5.
 const TOLERANCE: f64 = 1e-11;
 
+/// Bytes of turned features up to which they are kept beside those of the caller.
+const KEPT: usize = 256 << 20;
+/// Evaluations after which half of the way is said to be done.
+const HALF_WAY: f64 = 20.;
+
 /// A fitted probe.
 #[derive(Debug, Clone)]
 pub struct LogisticSolution {
-    /// `(dim, known classes)`, for features as they are.
+    /// Of the training features.
+    mean: Vec<f64>,
+    /// `(dim, columns)`, for features around their mean.
     weights: Mat<f64>,
     intercept: Vec<f64>,
-    known: Vec<usize>,
-    classes: usize,
+    columns: Columns,
 }
 
 /// Features prepared for any number of fits.
-pub struct LogisticProblem {
-    /// Features centred and in principal directions; labels are positions in `known`.
-    losses: Losses,
-    /// Classes that have samples.
-    known: Vec<usize>,
-    /// All classes.
-    classes: usize,
-    mean: Vec<f64>,
-    /// `(dim, dim)`: principal directions as columns.
-    rotation: Mat<f64>,
+pub struct LogisticProblem<'a> {
+    train: Rows<'a>,
+    principal: Principal,
+    /// Features in principal directions, unless they are too many to be kept.
+    kept: Option<Vec<f32>>,
+    /// Numbers of a turned row, with zeros behind them.
+    width: usize,
+    /// The column of every sample's class.
+    labels: Vec<u32>,
+    columns: Columns,
+    path: Path,
+}
+
+/// What fits leave for the next one.
+struct Path {
     /// The last solution.
     point: Vec<f64>,
     /// Its `C`, the solution before it and that one's.
@@ -80,86 +93,142 @@ pub struct LogisticProblem {
 }
 
 impl Logistic {
-    /// `logistic:holdout0.1:cls`, with the kind of features
-    pub fn protocol(&self, features: &str) -> String {
-        format!("logistic:holdout{}:{features}", self.holdout)
+    /// `logistic:scaled:holdout0.1:cls`, with the kind of features and how `C` was chosen
+    pub fn protocol(&self, features: &str, choice: Option<&Choice>) -> String {
+        let scaled = if self.c.is_none() { "scaled:" } else { "" };
+        format!("logistic:{scaled}{}:{features}", Choice::tag(choice, self.holdout))
     }
 
     /// Chooses `C` on held-out training features, then fits all of them. Returns the choice too.
-    pub fn fit(&self, train: &Features, seed: u64) -> Result<(LogisticSolution, Choice)> {
-        let candidates = Candidates { setting: "c", values: &self.c, holdout: self.holdout, seed };
-        let choice = candidates.choose(train, |fitted, held_out, path| {
-            let mut problem = LogisticProblem::new(fitted)?;
-            path.iter().map(|&c| problem.fit(c, self.steps)?.scores(held_out.values())).collect()
+    pub fn fit<'a>(
+        &self,
+        train: impl Into<Samples<'a>>,
+        seed: u64,
+        watch: &mut Watch<'_>,
+    ) -> Result<(LogisticSolution, Choice)> {
+        let train = train.into();
+        train.needs_classes(NAME)?;
+        let unit = if self.c.is_none() { 1. / mean_variance(train.rows()) } else { 1. };
+        let path = dinov2_path();
+        let values = self.c.as_deref().unwrap_or(&path);
+        let candidates = Candidates { setting: "c", values, holdout: self.holdout, seed };
+        let choice = candidates.choose(train, &mut watch.part(0., 0.9), |trial, judge, watch| {
+            let mut problem = LogisticProblem::prepare(trial.fitted, KEPT, &mut watch.part(0., 0.1))?;
+            let mut watch = watch.part(0.1, 1.);
+            for (index, c) in trial.values.iter().enumerate() {
+                let mut watch = watch.step(index, trial.values.len());
+                let solution = problem.fit_watched(c * unit, self.steps, &mut watch)?;
+                let mut sample = 0;
+                solution.visit(trial.held_out.rows(), &mut watch, &mut |scores| {
+                    judge.hear((index, sample), &solution.columns, scores);
+                    sample += 1;
+                })?;
+            }
+            Ok(())
         })?;
-        Ok((LogisticProblem::new(train)?.fit(choice.value, self.steps)?, choice))
+        let mut watch = watch.part(0.9, 1.);
+        let mut problem = LogisticProblem::prepare(train, KEPT, &mut watch)?;
+        Ok((problem.fit_watched(choice.value * unit, self.steps, &mut watch)?, choice))
     }
 }
 
-impl LogisticProblem {
+const NAME: &str = "logistic regression";
+
+impl<'a> LogisticProblem<'a> {
     /// Refuses values: they are not classes.
-    pub fn new(train: &Features) -> Result<Self> {
-        let labels = train.labels("logistic regression")?;
-        let known: Vec<usize> = BTreeSet::from_iter(labels.iter().copied()).into_iter().collect();
-        let labels: Vec<usize> =
-            labels.iter().map(|label| known.partition_point(|class| class < label)).collect();
-        let (samples, dim) = train.values().dim();
-        let mean = mean(train.values());
-        let centred = centred(train.values(), &mean);
-        let gram = product(centred.transpose(), centred.as_ref());
-        let eigen = gram.self_adjoint_eigen(Side::Lower).map_err(|_| Error::NoEigenvectors)?;
-        let rotation = eigen.U().to_owned();
-        let rotated = product(centred.as_ref(), rotation.as_ref());
-        let width = dim.next_multiple_of(WIDTH);
-        let mut rows = vec![0.; samples * width];
-        rows.par_chunks_exact_mut(width).enumerate().for_each(|(sample, row)| {
-            row.iter_mut().zip(rotated.row(sample).iter()).for_each(|(to, from)| *to = *from as f32);
-        });
-        let losses = Losses { rows, width, labels, classes: known.len() };
+    pub fn new(train: impl Into<Samples<'a>>) -> Result<Self> {
+        unwatched(|watch| Self::prepare(train.into(), KEPT, watch))
+    }
+
+    /// Keeps turned features if they take no more bytes than that.
+    fn prepare(train: Samples<'a>, keep: usize, watch: &mut Watch<'_>) -> Result<Self> {
+        train.needs_some()?;
+        train.needs_classes(NAME)?;
+        let (learnt, rows) = (Learnt::new(train), train.rows());
+        let principal = Principal::of(rows, watch)?;
+        let width = principal.directions.ncols().max(1).next_multiple_of(WIDTH);
+        // Fewer samples than dimensions have fewer directions, in which they are small.
+        let small = rows.len() < rows.dim() || rows.len() * width * size_of::<f32>() <= keep;
         Ok(Self {
-            point: vec![0.; losses.parameters()],
-            losses,
-            known,
-            classes: train.targets().outputs(),
-            mean,
-            rotation,
-            last: None,
-            before: None,
-            lbfgs: Lbfgs::default(),
+            train: rows,
+            kept: small.then(|| principal.coordinates(rows, width)),
+            principal,
+            width,
+            path: Path {
+                point: vec![0.; (width + 1) * learnt.columns.len()],
+                last: None,
+                before: None,
+                lbfgs: Lbfgs::default(),
+            },
+            labels: learnt.own,
+            columns: learnt.columns,
         })
     }
 
     /// Fits with one `C`, from the solution of the fit before.
     pub fn fit(&mut self, c: f64, steps: usize) -> Result<LogisticSolution> {
+        unwatched(|watch| self.fit_watched(c, steps, watch))
+    }
+
+    /// The same, for a caller who may stop it.
+    pub fn fit_watched(&mut self, c: f64, steps: usize, watch: &mut Watch<'_>) -> Result<LogisticSolution> {
         if !(c.is_finite() && c > 0.) {
             return Err(Error::NotPositive { setting: "c", got: c });
         }
-        let samples = self.losses.labels.len().max(1) as f64;
+        let losses = Losses {
+            rows: match &self.kept {
+                Some(rows) => Turned::Kept(rows),
+                None => Turned::ByWeights { features: self.train, principal: &self.principal },
+            },
+            width: self.width,
+            labels: &self.labels,
+            classes: self.columns.len(),
+        };
+        let samples = self.labels.len().max(1) as f64;
         // Everything but the intercepts, which come last.
-        let penalised = self.losses.weights();
-        let mut point = self.start(c);
-        let mut lbfgs = std::mem::take(&mut self.lbfgs);
-        if let Some(last) = self.last {
+        let penalised = losses.weights();
+        let mut point = self.path.start(c);
+        let mut lbfgs = std::mem::take(&mut self.path.lbfgs);
+        if let Some(last) = self.path.last {
             lbfgs.add_quadratic(&vec![1. / c - 1. / last; penalised]);
         }
-        let mut inverse = self.losses.curvature(&point);
+        let mut inverse = losses.curvature(&point, &mut watch.part(0., 0.))?;
         inverse[..penalised].iter_mut().for_each(|curvature| *curvature += 1. / c);
         inverse.iter_mut().for_each(|curvature| *curvature = 1. / curvature.max(1e-9 * samples));
         let stop = Stop { steps, decrement: TOLERANCE };
+        let mut evaluations = 0.;
         lbfgs.minimise(&mut point, &inverse, stop, |point, gradient| {
-            let mut value = self.losses.evaluate(point, gradient);
+            let at = |evaluations: f64| evaluations / (evaluations + HALF_WAY);
+            let mut watch = watch.part(at(evaluations), at(evaluations + 1.));
+            evaluations += 1.;
+            let mut value = losses.evaluate(point, gradient, &mut watch)?;
             for (parameter, gradient) in point[..penalised].iter().zip(gradient) {
                 value += 0.5 * parameter * parameter / c;
                 *gradient += parameter / c;
             }
-            value
-        });
-        self.lbfgs = lbfgs;
-        let before = std::mem::replace(&mut self.point, point);
-        self.before = self.last.replace(c).map(|last| (last, before));
+            Ok(value)
+        })?;
+        self.path.lbfgs = lbfgs;
+        let before = std::mem::replace(&mut self.path.point, point);
+        self.path.before = self.path.last.replace(c).map(|last| (last, before));
         Ok(self.solution())
     }
 
+    /// Back from principal directions.
+    fn solution(&self) -> LogisticSolution {
+        let Principal { mean, directions } = &self.principal;
+        let (weights, intercept) = self.path.point.split_at(self.width * self.columns.len());
+        let weights = MatRef::from_column_major_slice(weights, self.width, self.columns.len());
+        LogisticSolution {
+            mean: mean.clone(),
+            weights: product(directions.as_ref(), weights.subrows(0, directions.ncols())),
+            intercept: intercept.to_vec(),
+            columns: self.columns.clone(),
+        }
+    }
+}
+
+impl Path {
     /// Where to start: the last two solutions, continued in `log C`.
     fn start(&self, c: f64) -> Vec<f64> {
         let (Some(last), Some((before, point))) = (self.last, &self.before) else {
@@ -174,19 +243,6 @@ impl LogisticProblem {
             false => self.point.clone(),
         }
     }
-
-    /// Back from centred principal directions.
-    fn solution(&self) -> LogisticSolution {
-        let (weights, intercepts) = self.point.split_at(self.losses.weights());
-        let weights = MatRef::from_column_major_slice(weights, self.losses.width, self.known.len());
-        let weights = product(self.rotation.as_ref(), weights.subrows(0, self.mean.len()));
-        let of_mean = |class: usize| -> f64 {
-            self.mean.iter().zip(weights.col(class).iter()).map(|(mean, weight)| mean * weight).sum()
-        };
-        let intercept =
-            intercepts.iter().enumerate().map(|(class, intercept)| intercept - of_mean(class)).collect();
-        LogisticSolution { weights, intercept, known: self.known.clone(), classes: self.classes }
-    }
 }
 
 impl LogisticSolution {
@@ -195,21 +251,96 @@ impl LogisticSolution {
     /// # Shapes
     /// - `queries`: `(queries, dim)`
     /// - result: `(queries, classes)`
-    pub fn scores(&self, queries: &Array2<f32>) -> Result<Scores> {
-        same_dimensions(self.weights.nrows(), queries)?;
-        let rows =
-            Mat::from_fn(queries.nrows(), queries.ncols(), |row, column| f64::from(queries[(row, column)]));
-        let products = product(rows.as_ref(), self.weights.as_ref());
-        let mut scores = Array2::zeros((queries.nrows(), self.classes));
-        for (row, mut scores) in scores.outer_iter_mut().enumerate() {
-            let score = |known: usize| products[(row, known)] + self.intercept[known];
-            let largest = (0..self.known.len()).map(score).fold(f64::NEG_INFINITY, f64::max);
-            for (known, &class) in self.known.iter().enumerate() {
-                scores[class] = (score(known) - largest).exp();
+    pub fn scores<'q>(&self, queries: impl Into<Rows<'q>>) -> Result<Scores> {
+        let queries = queries.into();
+        dense(&self.columns, (queries.len(), 0.), |take| unwatched(|watch| self.visit(queries, watch, take)))
+    }
+
+    /// The first `count` classes of every query.
+    pub fn ranking<'q>(
+        &self,
+        queries: impl Into<Rows<'q>>,
+        count: usize,
+        watch: &mut Watch<'_>,
+    ) -> Result<Ranking> {
+        rank(&self.columns, count, |take| self.visit(queries.into(), watch, take))
+    }
+
+    fn visit(&self, queries: Rows<'_>, watch: &mut Watch<'_>, take: &mut Take<'_>) -> Result<()> {
+        let queries = queries.of_length(self.mean.len())?;
+        let mut scores = vec![0.; self.intercept.len()];
+        for (first, block) in queries.blocks(block_rows(queries.dim())) {
+            watch.at(first as f64 / queries.len() as f64)?;
+            let products = product(centred(block, &self.mean).as_ref(), self.weights.as_ref());
+            for row in 0..block.len() {
+                for (column, (score, intercept)) in scores.iter_mut().zip(&self.intercept).enumerate() {
+                    *score = products[(row, column)] + intercept;
+                }
+                softmax(&mut scores);
+                take(&scores);
             }
-            let total = scores.sum();
-            scores /= total;
         }
-        Ok(scores)
+        Ok(())
+    }
+}
+
+/// Scores become probabilities.
+pub(crate) fn softmax(scores: &mut [f64]) {
+    let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    scores.iter_mut().for_each(|score| *score = (*score - largest).exp());
+    let total: f64 = scores.iter().sum();
+    scores.iter_mut().for_each(|score| *score /= total);
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Array2;
+
+    use super::*;
+    use crate::Features;
+
+    /// Both minima are as near as the decrement says.
+    const SAME: f64 = 1e-5;
+
+    fn features(samples: usize, dim: usize) -> Features {
+        let wave =
+            |row: usize, column: usize| ((row * (3 * column + 7)) as f32 * 0.61).sin() * (1 + column) as f32;
+        let values = Array2::from_shape_fn((samples, dim), |(row, column)| {
+            wave(row, column) + 2. * f32::from(u8::from(row % 3 == column)) + 5.
+        });
+        Features::labelled(values, (0..samples).map(|row| row % 3).collect(), 3).unwrap()
+    }
+
+    fn scores(train: &Features, keep: usize, c: &[f64]) -> Scores {
+        let mut last = None;
+        unwatched(|watch| {
+            let mut problem = LogisticProblem::prepare(train.into(), keep, watch)?;
+            c.iter().try_for_each(|&c| problem.fit_watched(c, 1000, watch).map(|fit| last = Some(fit)))
+        })
+        .unwrap();
+        last.unwrap().scores(train.values()).unwrap()
+    }
+
+    #[test]
+    fn features_that_are_not_kept_give_the_same_probabilities() {
+        let train = features(700, 20);
+        let path = [0.01, 0.1, 1.];
+        let worst = (scores(&train, usize::MAX, &path) - scores(&train, 0, &path)).mapv(f64::abs);
+        let worst = worst.into_iter().fold(0., f64::max);
+        assert!(worst < SAME, "{worst:e}");
+    }
+
+    /// Columns of zeros change no probability, but let the directions be those of samples.
+    #[test]
+    fn few_samples_in_many_dimensions_give_the_same_probabilities() {
+        let narrow = features(12, 6);
+        let wide = Array2::from_shape_fn((12, 40), |(row, column)| match column < 6 {
+            true => narrow.values()[(row, column)],
+            false => 0.,
+        });
+        let wide = Features::new(wide, narrow.targets().clone()).unwrap();
+        let worst = (scores(&narrow, usize::MAX, &[0.3]) - scores(&wide, 0, &[0.3])).mapv(f64::abs);
+        let worst = worst.into_iter().fold(0., f64::max);
+        assert!(worst < SAME, "{worst:e}");
     }
 }

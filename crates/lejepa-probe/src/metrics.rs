@@ -1,9 +1,8 @@
 //! How good predictions are.
 
-use ndarray::Array2;
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-use crate::Targets;
+use ndarray::Array2;
 
 /// What a probe says about queries: `(queries, outputs)`, one column per class or predicted value.
 pub type Scores = Array2<f64>;
@@ -35,33 +34,42 @@ pub fn top(k: usize, scores: &Scores, labels: &[usize]) -> f64 {
     found.count() as f64 / labels.len().max(1) as f64
 }
 
-/// How often each class was taken for which.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// How often each class was taken for which: pairs that occur, however many classes there are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Confusion {
-    /// `counts[label][predicted]`
-    pub counts: Vec<Vec<usize>>,
+    counts: BTreeMap<(usize, usize), usize>,
 }
 
 impl Confusion {
-    /// Classes that are not below `classes` are left out.
-    pub fn new(predicted: &[usize], labels: &[usize], classes: usize) -> Self {
-        let mut counts = vec![vec![0; classes]; classes];
-        for (&predicted, &label) in predicted.iter().zip(labels) {
-            if let Some(count) = counts.get_mut(label).and_then(|row| row.get_mut(predicted)) {
-                *count += 1;
-            }
-        }
-        Self { counts }
+    /// One count per query.
+    pub fn new(predicted: &[usize], labels: &[usize]) -> Self {
+        let mut confusion = Self::default();
+        confusion.add(predicted, labels);
+        confusion
     }
 
-    /// The accuracy within every class; nothing for a class without queries.
-    pub fn class_accuracies(&self) -> Vec<Option<f64>> {
-        let accuracy = |(class, row): (usize, &Vec<usize>)| {
-            let total: usize = row.iter().sum();
-            (total > 0).then(|| row[class] as f64 / total as f64)
-        };
-        self.counts.iter().enumerate().map(accuracy).collect()
+    /// Counts more queries, such as those of another draw.
+    pub fn add(&mut self, predicted: &[usize], labels: &[usize]) {
+        for (&predicted, &label) in predicted.iter().zip(labels) {
+            *self.counts.entry((label, predicted)).or_default() += 1;
+        }
+    }
+
+    /// `[label, predicted class, queries]` where there are any, in rising order.
+    pub fn counts(&self) -> Vec<[usize; 3]> {
+        self.counts.iter().map(|(&(label, predicted), &count)| [label, predicted, count]).collect()
+    }
+
+    /// The accuracy within each of so many classes; nothing for a class without queries.
+    pub fn class_accuracies(&self, classes: usize) -> Vec<Option<f64>> {
+        let mut sums: BTreeMap<usize, [usize; 2]> = BTreeMap::new();
+        for (&(label, predicted), &count) in &self.counts {
+            let [right, all] = sums.entry(label).or_default();
+            *right += if label == predicted { count } else { 0 };
+            *all += count;
+        }
+        let accuracy = |class| sums.get(&class).map(|&[right, all]| right as f64 / all as f64);
+        (0..classes).map(accuracy).collect()
     }
 }
 
@@ -92,14 +100,6 @@ pub fn r_squared(scores: &Scores, values: &Array2<f64>) -> Vec<f64> {
     scores.columns().into_iter().zip(values.columns()).map(of).collect()
 }
 
-/// By what a setting is chosen: the accuracy, or the negative squared error.
-pub(crate) fn merit(scores: &Scores, targets: &Targets) -> f64 {
-    match targets {
-        Targets::Classes { labels, .. } => accuracy(&predicted(scores), labels),
-        Targets::Values(values) => -mean_squared_error(scores, values),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use ndarray::array;
@@ -118,9 +118,17 @@ mod tests {
 
     #[test]
     fn a_class_without_queries_has_no_accuracy() {
-        let confusion = Confusion::new(&[0, 1, 1, 2], &[0, 0, 1, 1], 3);
-        assert_eq!(confusion.counts, [[1, 1, 0], [0, 1, 1], [0, 0, 0]]);
-        assert_eq!(confusion.class_accuracies(), [Some(0.5), Some(0.5), None]);
+        let confusion = Confusion::new(&[0, 1, 1, 2], &[0, 0, 1, 1]);
+        assert_eq!(confusion.counts(), [[0, 0, 1], [0, 1, 1], [1, 1, 1], [1, 2, 1]]);
+        assert_eq!(confusion.class_accuracies(3), [Some(0.5), Some(0.5), None]);
+    }
+
+    /// A matrix of all classes would have 90 thousand million counts.
+    #[test]
+    fn counts_of_a_large_label_take_no_room() {
+        let confusion = Confusion::new(&[7, 300_000], &[300_000, 300_000]);
+        assert_eq!(confusion.counts(), [[300_000, 7, 1], [300_000, 300_000, 1]]);
+        assert_eq!(confusion.class_accuracies(300_001)[300_000], Some(0.5));
     }
 
     #[test]

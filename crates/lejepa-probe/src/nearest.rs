@@ -17,7 +17,7 @@ pub(crate) struct Found<T> {
     count: usize,
     /// What a product must exceed.
     threshold: T,
-    rows: Vec<(usize, T)>,
+    rows: Vec<(u32, T)>,
 }
 
 impl<T: Real> Visitor<T> for Nearest {
@@ -33,7 +33,7 @@ impl<T: Real> Visitor<T> for Nearest {
             if any_from(found.threshold, lanes) {
                 for (row, &product) in (first..).zip(lanes) {
                     if product > found.threshold {
-                        found.rows.push((row, product));
+                        found.rows.push((row as u32, product));
                     }
                 }
                 if found.rows.len() >= 2 * found.count + LANES {
@@ -55,7 +55,7 @@ impl<T: Real> Found<T> {
     }
 
     /// The rows with the largest products, the largest first.
-    pub(crate) fn rows(&mut self) -> Vec<(usize, T)> {
+    pub(crate) fn rows(&mut self) -> Vec<(u32, T)> {
         self.prune();
         self.rows.sort_unstable_by(before);
         std::mem::take(&mut self.rows)
@@ -84,7 +84,7 @@ pub(crate) fn largest<T: Real>(least: T, products: &[T]) -> T {
     lanes.into_iter().chain(rest.iter().copied()).fold(least, larger)
 }
 
-fn before<T: Real>(left: &(usize, T), right: &(usize, T)) -> std::cmp::Ordering {
+fn before<T: Real>(left: &(u32, T), right: &(u32, T)) -> std::cmp::Ordering {
     right.1.into().total_cmp(&left.1.into()).then(left.0.cmp(&right.0))
 }
 
@@ -100,7 +100,7 @@ mod tests {
         for (first, tile) in products.chunks(300).enumerate().map(|(index, tile)| (index * 300, tile)) {
             nearest.visit(&mut found, first, tile);
         }
-        let mut expected: Vec<(usize, f32)> = products.into_iter().enumerate().collect();
+        let mut expected: Vec<(u32, f32)> = (0..).zip(products).collect();
         expected.sort_by(before);
         assert_eq!(found.rows(), expected[..15]);
     }

@@ -5,24 +5,31 @@
 //!         = X^T (X X^T + lambda I)^-1 Y     the same, cheaper with fewer samples than dimensions
 //! scores  = mean(Y) + (x - mean(X)) weights
 //! ```
+//!
+//! Sums over samples are made block by block: features are never copied as a whole.
 
 use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
-use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 
-use crate::centred::{centred, mean, product};
+use crate::centred::{block_rows, centred, combined, inner, mean, mean_variance, outer, product};
 use crate::choice::Candidates;
-use crate::features::same_dimensions;
-use crate::{Choice, Error, Features, Result, Scores};
+use crate::features::Samples;
+use crate::learnt::{Columns, Learnt};
+use crate::ranking::{Ranking, Take, dense, rank};
+use crate::rows::Rows;
+use crate::watch::{Watch, unwatched};
+use crate::{Choice, Error, Result, Scores, Targets};
 
 /// The probe's settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ridge {
-    /// Penalties to choose from.
-    pub lambdas: Vec<f64>,
-    /// Share of the training features on which the penalty is chosen.
+    /// Penalties to choose from, as scikit-learn's. If absent, [`Ridge::PATH`] for features in units of their
+    /// spread: as if they had a mean variance of 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lambdas: Option<Vec<f64>>,
+    /// Share of the training features on which the penalty is chosen; folds of them if that is too few.
     pub holdout: f64,
 }
 
@@ -31,101 +38,182 @@ pub struct Ridge {
 pub struct RidgeSolution {
     feature_mean: Vec<f64>,
     target_mean: Vec<f64>,
-    /// `(dim, outputs)`
+    /// `(dim, columns)`
     weights: Mat<f64>,
+    columns: Columns,
 }
 
+/// Equations from which on the caller is asked while they are solved.
+const LARGE: usize = 1024;
+
 impl Ridge {
-    /// `ridge:holdout0.1:cls`, with the kind of features
-    pub fn protocol(&self, features: &str) -> String {
-        format!("ridge:holdout{}:{features}", self.holdout)
+    /// Penalties for features of a mean variance of 1.
+    pub const PATH: [f64; 9] = [1e-3, 1e-2, 1e-1, 1., 1e1, 1e2, 1e3, 1e4, 1e5];
+
+    /// `ridge:scaled:holdout0.1:cls`, with the kind of features and how the penalty was chosen
+    pub fn protocol(&self, features: &str, choice: Option<&Choice>) -> String {
+        let scaled = if self.lambdas.is_none() { "scaled:" } else { "" };
+        format!("ridge:{scaled}{}:{features}", Choice::tag(choice, self.holdout))
     }
 
     /// Chooses the penalty on held-out training features, then fits all of them. Returns the choice too.
-    pub fn fit(&self, train: &Features, seed: u64) -> Result<(RidgeSolution, Choice)> {
-        let candidates =
-            Candidates { setting: "lambdas", values: &self.lambdas, holdout: self.holdout, seed };
-        let choice = candidates.choose(train, |fitted, held_out, lambdas| {
-            let equations = NormalEquations::new(fitted)?;
-            lambdas.iter().map(|&lambda| equations.solve(lambda)?.scores(held_out.values())).collect()
+    pub fn fit<'a>(
+        &self,
+        train: impl Into<Samples<'a>>,
+        seed: u64,
+        watch: &mut Watch<'_>,
+    ) -> Result<(RidgeSolution, Choice)> {
+        let train = train.into();
+        let unit = if self.lambdas.is_none() { mean_variance(train.rows()) } else { 1. };
+        let values = self.lambdas.as_deref().unwrap_or(&Self::PATH);
+        let candidates = Candidates { setting: "lambdas", values, holdout: self.holdout, seed };
+        let choice = candidates.choose(train, &mut watch.part(0., 0.8), |trial, judge, watch| {
+            let equations = NormalEquations::new(trial.fitted, &mut watch.part(0., 0.5))?;
+            let mut watch = watch.part(0.5, 1.);
+            for (index, lambda) in trial.values.iter().enumerate() {
+                let mut watch = watch.step(index, trial.values.len());
+                let solution = equations.solve(lambda * unit, &mut watch)?;
+                let mut sample = 0;
+                solution.visit(trial.held_out.rows(), &mut watch, &mut |scores| {
+                    judge.hear((index, sample), &solution.columns, scores);
+                    sample += 1;
+                })?;
+            }
+            Ok(())
         })?;
-        Ok((RidgeSolution::fit(train, choice.value)?, choice))
+        let mut watch = watch.part(0.8, 1.);
+        Ok((NormalEquations::new(train, &mut watch)?.solve(choice.value * unit, &mut watch)?, choice))
     }
 }
 
 impl RidgeSolution {
     /// Fits with a given penalty.
-    pub fn fit(train: &Features, lambda: f64) -> Result<Self> {
-        NormalEquations::new(train)?.solve(lambda)
+    pub fn fit<'a>(train: impl Into<Samples<'a>>, lambda: f64) -> Result<Self> {
+        unwatched(|watch| NormalEquations::new(train.into(), watch)?.solve(lambda, watch))
     }
 
-    /// The predicted values, or the score of every class.
+    /// The predicted values, or the score of every class: 0 for a class without training samples.
     ///
     /// # Shapes
     /// - `queries`: `(queries, dim)`
     /// - result: `(queries, outputs)`
-    pub fn scores(&self, queries: &Array2<f32>) -> Result<Scores> {
-        same_dimensions(self.feature_mean.len(), queries)?;
-        let centred = centred(queries, &self.feature_mean);
-        let products = product(centred.as_ref(), self.weights.as_ref());
-        Ok(Array2::from_shape_fn((queries.nrows(), self.target_mean.len()), |(row, output)| {
-            self.target_mean[output] + products[(row, output)]
-        }))
+    pub fn scores<'q>(&self, queries: impl Into<Rows<'q>>) -> Result<Scores> {
+        let queries = queries.into();
+        dense(&self.columns, (queries.len(), 0.), |take| unwatched(|watch| self.visit(queries, watch, take)))
+    }
+
+    /// The first `count` classes of every query.
+    pub fn ranking<'q>(
+        &self,
+        queries: impl Into<Rows<'q>>,
+        count: usize,
+        watch: &mut Watch<'_>,
+    ) -> Result<Ranking> {
+        rank(&self.columns, count, |take| self.visit(queries.into(), watch, take))
+    }
+
+    fn visit(&self, queries: Rows<'_>, watch: &mut Watch<'_>, take: &mut Take<'_>) -> Result<()> {
+        let queries = queries.of_length(self.feature_mean.len())?;
+        let mut scores = vec![0.; self.target_mean.len()];
+        for (first, block) in queries.blocks(block_rows(queries.dim())) {
+            watch.at(first as f64 / queries.len() as f64)?;
+            let products = product(centred(block, &self.feature_mean).as_ref(), self.weights.as_ref());
+            for row in 0..block.len() {
+                for (output, (score, mean)) in scores.iter_mut().zip(&self.target_mean).enumerate() {
+                    *score = mean + products[(row, output)];
+                }
+                take(&scores);
+            }
+        }
+        Ok(())
     }
 }
 
 /// From which any penalty is solved.
-struct NormalEquations {
+struct NormalEquations<'a> {
+    train: Rows<'a>,
     feature_mean: Vec<f64>,
     target_mean: Vec<f64>,
+    columns: Columns,
     /// `X^T X`, or `X X^T` if that is smaller.
     gram: Mat<f64>,
     /// `X^T Y`, or `Y`.
     right_side: Mat<f64>,
-    /// `X`, if the smaller system is solved.
-    dual_features: Option<Mat<f64>>,
 }
 
-impl NormalEquations {
-    fn new(train: &Features) -> Result<Self> {
-        let targets = train.targets().one_hot();
-        let (samples, outputs) = targets.dim();
-        let target_mean = targets.mean_axis(Axis(0)).ok_or(Error::NoSamples)?.to_vec();
-        let feature_mean = mean(train.values());
-        let features = centred(train.values(), &feature_mean);
-        let targets =
-            Mat::from_fn(samples, outputs, |row, output| targets[(row, output)] - target_mean[output]);
-        let (gram, right_side, dual_features) = if samples < train.dim() {
-            (product(features.as_ref(), features.transpose()), targets, Some(features))
+impl<'a> NormalEquations<'a> {
+    fn new(samples: Samples<'a>, watch: &mut Watch<'_>) -> Result<Self> {
+        samples.needs_some()?;
+        let (learnt, train) = (Learnt::new(samples), samples.rows());
+        let (feature_mean, target_mean) = (mean(train), learnt.mean());
+        let outputs = target_mean.len();
+        let mut target = vec![0.; outputs];
+        let (gram, right_side) = if train.len() < train.dim() {
+            let mut targets = Mat::zeros(train.len(), outputs);
+            for row in 0..train.len() {
+                target.iter_mut().zip(&target_mean).for_each(|(target, mean)| *target = -mean);
+                learnt.add(row, 1., &mut target);
+                target.iter().enumerate().for_each(|(output, target)| targets[(row, output)] = *target);
+            }
+            (outer(train, &feature_mean, watch)?, targets)
         } else {
-            let moments = product(features.transpose(), targets.as_ref());
-            (product(features.transpose(), features.as_ref()), moments, None)
+            // Sums of centred features need no centred targets.
+            let mut moments = Mat::zeros(train.dim(), outputs);
+            let gram = inner(train, &feature_mean, watch, |first, block| {
+                add_moments(&learnt, first, block, &mut moments);
+            })?;
+            (gram, moments)
         };
-        Ok(Self { feature_mean, target_mean, gram, right_side, dual_features })
+        Ok(Self { train, feature_mean, target_mean, columns: learnt.columns, gram, right_side })
     }
 
-    fn solve(&self, lambda: f64) -> Result<RidgeSolution> {
+    fn solve(&self, lambda: f64, watch: &mut Watch<'_>) -> Result<RidgeSolution> {
         let mut penalised = self.gram.clone();
         for index in 0..penalised.nrows() {
             penalised[(index, index)] += lambda;
         }
-        let factor = penalised.llt(Side::Lower).map_err(|_| Error::Singular { lambda })?;
-        let solution = factor.solve(&self.right_side);
+        let factor = match penalised.nrows() < LARGE {
+            true => penalised.llt(Side::Lower),
+            false => watch.wait(move || penalised.llt(Side::Lower))?,
+        };
+        let solution = factor.map_err(|_| Error::Singular { lambda })?.solve(&self.right_side);
+        let weights = match self.train.len() < self.train.dim() {
+            true => combined(self.train, &self.feature_mean, solution.as_ref()),
+            false => solution,
+        };
         Ok(RidgeSolution {
             feature_mean: self.feature_mean.clone(),
             target_mean: self.target_mean.clone(),
-            weights: match &self.dual_features {
-                Some(features) => product(features.transpose(), solution.as_ref()),
-                None => solution,
-            },
+            weights,
+            columns: self.columns.clone(),
         })
+    }
+}
+
+/// Adds `X^T Y` of a block of centred features, without a one for every class.
+fn add_moments(learnt: &Learnt<'_>, first: usize, block: &Mat<f64>, moments: &mut Mat<f64>) {
+    match learnt.samples.targets() {
+        Targets::Classes { .. } => {
+            for row in 0..block.nrows() {
+                let own = learnt.own[first + row] as usize;
+                (0..block.ncols()).for_each(|column| moments[(column, own)] += block[(row, column)]);
+            }
+        }
+        Targets::Values(values) => {
+            let targets = Mat::from_fn(block.nrows(), values.ncols(), |row, output| {
+                values[(learnt.samples.image(first + row), output)]
+            });
+            *moments += product(block.transpose(), targets.as_ref());
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use ndarray::Array2;
+
     use super::*;
-    use crate::Targets;
+    use crate::{Chosen, Features};
 
     /// Columns of zeros change no score, but let the smaller system be solved.
     #[test]
@@ -152,9 +240,9 @@ mod tests {
             if output == 0 { a - 2. * b + 7. } else { 0.5 * c - a }
         });
         let train = Features::new(values.clone(), Targets::Values(targets.clone())).unwrap();
-        let ridge = Ridge { lambdas: vec![1e-9, 1., 1e6], holdout: 0.2 };
-        let (solution, choice) = ridge.fit(&train, 0).unwrap();
-        assert_eq!(choice, Choice { value: 1e-9, held_out: 10 });
+        let ridge = Ridge { lambdas: Some(vec![1e-9, 1., 1e6]), holdout: 0.2 };
+        let (solution, choice) = unwatched(|watch| ridge.fit(&train, 0, watch)).unwrap();
+        assert_eq!(choice, Choice { value: 1e-9, held_out: 50, by: Chosen::Folds(5) });
         let worst =
             (solution.scores(&values).unwrap() - targets).mapv(f64::abs).into_iter().fold(0., f64::max);
         assert!(worst < 1e-6, "{worst:e}");

@@ -1,6 +1,6 @@
 //! What a probe is to predict: a class per image, or one or several values.
 
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::Array2;
 
 use crate::{Error, Result};
 
@@ -63,26 +63,6 @@ impl Targets {
         }
     }
 
-    /// Adds `weight` times the target of one image to `sums`, one entry per output.
-    pub(crate) fn add(&self, image: usize, weight: f64, sums: &mut [f64]) {
-        match self {
-            Self::Classes { labels, .. } => sums[labels[image]] += weight,
-            Self::Values(values) => {
-                sums.iter_mut().zip(values.row(image)).for_each(|(sum, value)| *sum += weight * value);
-            }
-        }
-    }
-
-    pub(crate) fn select(&self, images: &[usize]) -> Self {
-        match self {
-            Self::Classes { labels, classes } => {
-                let labels = images.iter().map(|&image| labels[image]).collect();
-                Self::Classes { labels, classes: *classes }
-            }
-            Self::Values(values) => Self::Values(values.select(Axis(0), images)),
-        }
-    }
-
     pub(crate) fn check(&self) -> Result<()> {
         if self.outputs() == 0 {
             return Err(Error::NoColumns);
@@ -94,15 +74,13 @@ impl Targets {
                     None => Ok(()),
                 }
             }
-            Self::Values(values) => match first_broken(values.mapv(f64::is_finite).view()) {
-                Some(index) => Err(Error::TargetNotFinite { index }),
-                None => Ok(()),
-            },
+            Self::Values(values) => {
+                let broken = |row: ndarray::ArrayView1<'_, f64>| row.iter().any(|value| !value.is_finite());
+                match values.outer_iter().position(broken) {
+                    Some(index) => Err(Error::TargetNotFinite { index }),
+                    None => Ok(()),
+                }
+            }
         }
     }
-}
-
-/// The first row with something that is not finite.
-pub(crate) fn first_broken(finite: ArrayView2<'_, bool>) -> Option<usize> {
-    finite.outer_iter().position(|row| row.iter().any(|finite| !finite))
 }

@@ -5,17 +5,19 @@
 //! distance   |q - x|^2 = |q|^2 - 2 (q . x - |x|^2 / 2)     a bank with a column -|x|^2 / 2, queries with a 1
 //! ```
 //!
-//! Either way the nearest row has the largest product. A tile stays in a core's cache, so that memory grows
-//! neither with the number of queries nor with the size of the bank.
+//! Either way the nearest row has the largest product. A tile stays in a core's cache, and the bank is laid out
+//! for them a chunk at a time, so that memory grows neither with the number of queries nor with the bank.
 
 use std::marker::PhantomData;
 
-use ndarray::{Array2, ArrayView1};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use crate::panels::Panels;
+use crate::Result;
+use crate::panels::{Panels, Write};
 use crate::real::Real;
+use crate::rows::Rows;
+use crate::watch::Watch;
 
 /// Queries whose products stay in registers, with [`VECTORS`] vectors of the bank each.
 const GROUP: usize = 6;
@@ -27,24 +29,10 @@ const DEPTH: usize = 400;
 const QUERIES: usize = 16 * GROUP;
 /// Rows of the bank at least whose products with them are computed before they are looked at.
 const BANK: usize = 256;
-
-/// Queries for [`visit_products`]: `write` is given every row and room for `dim` numbers.
-pub(crate) fn queries<T: Real>(
-    features: &Array2<f32>,
-    dim: usize,
-    write: impl Fn(ArrayView1<'_, f32>, &mut [T]) + Sync,
-) -> Panels<T> {
-    Panels::new(features, dim, GROUP, write)
-}
-
-/// A bank for [`visit_products`]: `write` is given every row and room for `dim` numbers.
-pub(crate) fn bank<T: Real>(
-    features: &Array2<f32>,
-    dim: usize,
-    write: impl Fn(ArrayView1<'_, f32>, &mut [T]) + Sync,
-) -> Panels<T> {
-    Panels::new(features, dim, Arch::new().dispatch(Width::<T>(PhantomData)), write)
-}
+/// Bytes of the bank that are laid out at a time, about.
+const CHUNK: usize = 64 << 20;
+/// Blocks of queries of every thread between two looks at the watch: some tenths of a second.
+const TURN: usize = 4;
 
 /// Finds how wide the bank's panels are on this processor.
 struct Width<T>(PhantomData<T>);
@@ -71,31 +59,61 @@ pub(crate) trait Visitor<T>: Sync {
     fn visit(&self, state: &mut Self::State, first: usize, products: &[T]);
 }
 
-/// The state of every query after all products, in order.
+/// Queries, a bank, and how both are written for their products.
+pub(crate) struct Products<'a, T> {
+    pub(crate) queries: Rows<'a>,
+    pub(crate) bank: Rows<'a>,
+    /// Numbers of a row, as it is written.
+    pub(crate) dim: usize,
+    pub(crate) write_query: &'a Write<'a, T>,
+    pub(crate) write_bank: &'a Write<'a, T>,
+    /// Queries whose states are kept at the same time.
+    pub(crate) states: usize,
+}
+
+/// Gives `finish` the state of every query after all products, in order.
 pub(crate) fn visit_products<T: Real, V: Visitor<T>>(
-    queries: &Panels<T>,
-    bank: &Panels<T>,
+    products: &Products<'_, T>,
     visitor: &V,
-) -> Vec<V::State>
+    watch: &mut Watch<'_>,
+    mut finish: impl FnMut(usize, V::State),
+) -> Result<()>
 where
     V::State: Send,
 {
-    let blocks = queries.values.par_chunks(QUERIES * queries.dim).enumerate();
-    let states = blocks.flat_map_iter(|(block, groups)| {
-        let first = block * QUERIES;
-        let count = QUERIES.min(queries.rows - first);
-        let mut states: Vec<V::State> = (first..first + count).map(|query| visitor.start(query)).collect();
-        Arch::new().dispatch(Block { groups, bank, visitor, states: &mut states });
-        states
-    });
-    states.collect()
+    let Products { queries, bank, dim, .. } = *products;
+    let width = Arch::new().dispatch(Width::<T>(PhantomData));
+    let rows = (CHUNK / (dim * size_of::<T>())).max(1).next_multiple_of(BANK.next_multiple_of(width));
+    let turn = TURN * rayon::current_num_threads().max(1) * QUERIES;
+    let pairs = (queries.len() as f64 * bank.len() as f64).max(1.);
+    let mut done = 0.;
+    for (first, part) in queries.blocks(products.states.max(QUERIES)) {
+        let panels = Panels::new(part, dim, GROUP, products.write_query);
+        let mut states: Vec<V::State> =
+            (first..first + part.len()).map(|query| visitor.start(query)).collect();
+        for (first, chunk) in bank.blocks(rows) {
+            let bank = Panels::new(chunk, dim, width, products.write_bank);
+            for (states, groups) in states.chunks_mut(turn).zip(panels.values.chunks(turn * dim)) {
+                watch.at(done / pairs)?;
+                let blocks = states.par_chunks_mut(QUERIES).zip(groups.par_chunks(QUERIES * dim));
+                blocks.for_each(|(states, groups)| {
+                    Arch::new().dispatch(Block { groups, bank: &bank, first, visitor, states });
+                });
+                done += states.len() as f64 * chunk.len() as f64;
+            }
+        }
+        states.into_iter().zip(first..).for_each(|(state, query)| finish(query, state));
+    }
+    Ok(())
 }
 
-/// Some queries, with the whole bank.
+/// Some queries, with a chunk of the bank.
 struct Block<'a, T, V: Visitor<T>> {
     /// Panels of queries.
     groups: &'a [T],
     bank: &'a Panels<T>,
+    /// The chunk's first row.
+    first: usize,
     visitor: &'a V,
     states: &'a mut [V::State],
 }
@@ -129,7 +147,7 @@ impl<T: Real, V: Visitor<T>> WithSimd for Block<'_, T, V> {
             }
             let meant = height.min(rows - first);
             for (state, products) in self.states.iter_mut().zip(tile.chunks_exact(height)) {
-                self.visitor.visit(state, first, &products[..meant]);
+                self.visitor.visit(state, self.first + first, &products[..meant]);
             }
         }
     }

@@ -186,14 +186,14 @@ mod tests {
 
         let train = Features::new(features.clone(), Targets::Values(targets.clone())).unwrap();
         for (found, radius) in found[2..4].iter().zip([0.2, 0.8]) {
-            let expected = RadiusSolution { train: &train, radius }.scores(&queries).unwrap();
+            let expected = RadiusSolution::new(&train, radius).scores(&queries).unwrap();
             close(&found.scores, &expected.scores);
             assert_eq!(found.alone, expected.alone);
         }
         for (found, bandwidth) in found[4..].iter().zip([0.1, 0.6]) {
-            close(&found.scores, &KernelSolution { train: &train, bandwidth }.scores(&queries).unwrap());
+            close(&found.scores, &KernelSolution::new(&train, bandwidth).scores(&queries).unwrap());
         }
-        let tiny = RadiusSolution { train: &train, radius: 1e-9 }.scores(&queries).unwrap();
+        let tiny = RadiusSolution::new(&train, 1e-9).scores(&queries).unwrap();
         close(&found[0].scores, &tiny.scores);
         let mean = targets.mean_axis(Axis(0)).unwrap();
         assert!((found[1].scores[(7, 1)] - mean[1]).abs() < SINGLE_PRECISION);

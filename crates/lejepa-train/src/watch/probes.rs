@@ -2,14 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use lejepa_probe::{Features, Knn, Ridge, accuracy, predicted};
+use lejepa_probe::{Features, Knn, Ridge, accuracy, predicted, unwatched};
 use ndarray::{Array2, Axis};
 
 use crate::Result;
 
 const KNN: Knn = Knn { k: 20, temperature: 0.07 };
-/// Penalties of the ridge probe, for features of any scale.
-const LAMBDAS: [f64; 8] = [1e-2, 1e-1, 1., 1e1, 1e2, 1e3, 1e4, 1e5];
 /// The share of the bank on which the penalty is chosen.
 const CHOSEN_ON: f64 = 0.1;
 /// A share of fewer images says nothing.
@@ -91,8 +89,8 @@ impl ProbeSplit {
         let bank = features.select(Axis(0), &self.bank.rows);
         let bank = Features::labelled(bank, self.bank.labels.clone(), classes)?;
         let queries = features.select(Axis(0), &self.queries.rows);
-        let ridge = Ridge { lambdas: LAMBDAS.to_vec(), holdout: CHOSEN_ON };
-        let (solution, _lambda) = ridge.fit(&bank, SEED)?;
+        let ridge = Ridge { lambdas: None, holdout: CHOSEN_ON };
+        let (solution, _lambda) = unwatched(|watch| ridge.fit(&bank, SEED, watch))?;
         let correct = |scores| accuracy(&predicted(&scores), &self.queries.labels);
         Ok(ProbeScores {
             knn: correct(KNN.scores(&bank, &queries)?),

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use lejepa_data::Output;
 use lejepa_embed::{Encoder, Error, Preprocess};
-use lejepa_eval::{Baseline, Candidate, FeatureSource, Suite};
+use lejepa_eval::{Baseline, Candidate, FeatureSource, Suite, pixels_title};
 
 use super::Arguments;
 use crate::encoder_arguments::{EncoderArguments, HUB_FILE};
@@ -87,7 +87,7 @@ impl Opened {
         if let (Some(preprocess), Some(first)) = (&self.pixels, self.encoders.first()) {
             let description = format!("the values that {} sees", first.file);
             let source = FeatureSource::Pixels(preprocess);
-            candidates.push(Candidate { name: "raw pixels".into(), description, source });
+            candidates.push(Candidate { name: pixels_title(preprocess), description, source });
         }
         candidates
     }

@@ -157,6 +157,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
                 let message = format!("{dataset}: {probe} of {candidate}, shots: {shots}, draw {}", draw + 1);
                 spin(&mut bar, message);
             }
+            Event::Probed(share) => bar.set_prefix(format!("{:3.0} %", 100. * share)),
             Event::Shaping { dataset, candidate } => {
                 spin(&mut bar, format!("{dataset}: shapes of {candidate}"));
             }

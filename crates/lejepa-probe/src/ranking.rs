@@ -1,0 +1,100 @@
+//! What is kept of scores: the first few classes of every query.
+
+use crate::learnt::Columns;
+use crate::{Result, Scores};
+
+/// The classes with the highest scores of every query, the highest first; of equals the smallest class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ranking {
+    /// Classes of a query.
+    length: usize,
+    /// `(queries, length)`
+    classes: Vec<usize>,
+}
+
+/// Takes the scores of queries, column by column, in the order of the queries.
+pub(crate) type Take<'a> = dyn FnMut(&[f64]) + 'a;
+
+impl Ranking {
+    /// Of at most so many classes, and of none without training samples.
+    pub(crate) fn new(columns: &Columns, count: usize) -> Result<Self> {
+        Ok(Self { length: columns.known()?.len().min(count), classes: Vec::new() })
+    }
+
+    /// One more query.
+    pub(crate) fn push(&mut self, scores: &[f64], known: &[usize]) {
+        // The best so far, in falling order: a short list, and nearly no score gets into it.
+        let mut best: Vec<(f64, usize)> = Vec::with_capacity(self.length + 1);
+        for (&score, &class) in scores.iter().zip(known) {
+            let full = best.len() == self.length;
+            if full
+                && best.last().is_none_or(|last| score.partial_cmp(&last.0).is_none_or(|order| order.is_le()))
+            {
+                continue;
+            }
+            let place = best.partition_point(|other| other.0 >= score);
+            best.insert(place, (score, class));
+            best.truncate(self.length);
+        }
+        self.classes.extend(best.into_iter().map(|(_, class)| class));
+    }
+
+    /// The class with the highest score of every query.
+    pub fn predicted(&self) -> Vec<usize> {
+        self.classes.chunks(self.length.max(1)).filter_map(|best| best.first().copied()).collect()
+    }
+
+    /// The share of queries whose label is among the `k` highest scores.
+    pub fn top(&self, k: usize, labels: &[usize]) -> f64 {
+        let best = self.classes.chunks(self.length.max(1)).map(|best| &best[..k.min(best.len())]);
+        let found = best.zip(labels).filter(|(best, label)| best.contains(label)).count();
+        found as f64 / labels.len().max(1) as f64
+    }
+}
+
+/// The scores of all outputs: `absent` for classes without samples.
+pub(crate) fn dense(
+    columns: &Columns,
+    (queries, absent): (usize, f64),
+    visit: impl FnOnce(&mut Take<'_>) -> Result<()>,
+) -> Result<Scores> {
+    let mut scores = Scores::from_elem((queries, columns.outputs()), absent);
+    let mut rows = scores.outer_iter_mut();
+    visit(&mut |row| {
+        if let Some(to) = rows.next() {
+            columns.spread(row, to);
+        }
+    })?;
+    Ok(scores)
+}
+
+/// The first `count` classes of every query.
+pub(crate) fn rank(
+    columns: &Columns,
+    count: usize,
+    visit: impl FnOnce(&mut Take<'_>) -> Result<()>,
+) -> Result<Ranking> {
+    let mut ranking = Ranking::new(columns, count)?;
+    let known = columns.known()?;
+    visit(&mut |row| ranking.push(row, known))?;
+    Ok(ranking)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_come_first_and_of_equals_the_smallest_class() {
+        let columns = Columns::Classes { known: vec![2, 5, 7, 300_000], all: 300_001 };
+        let mut ranking = Ranking::new(&columns, 3).unwrap();
+        let known = columns.known().unwrap();
+        ranking.push(&[0.1, 0.4, 0.1, 0.4], known);
+        ranking.push(&[0., 0., 0., 0.], known);
+        assert_eq!(ranking.classes, [5, 300_000, 2, 2, 5, 7]);
+        assert_eq!(ranking.predicted(), [5, 2]);
+        assert_eq!((ranking.top(1, &[5, 5]), ranking.top(2, &[300_000, 5])), (0.5, 1.));
+        assert_eq!(ranking.top(5, &[9, 300_000]), 0.);
+        assert!(Ranking::new(&Columns::Values(2), 3).is_err());
+    }
+}
