@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
 # Runs the tests of unsafe code under Miri: scripts/miri.sh
 #
-# Takes the nightly toolchain with the components miri and rust-src. The one place where values are made by hand,
-# crates/lejepa-model/src/ops/filled.rs, is tested in a crate of its own, for Miri is slow and has no vector instructions.
-# The other unsafe lines call foreign code, which Miri does not see. Not part of the tests.
+# Takes the nightly toolchain with the components miri and rust-src, and installs them if they are missing. The one place
+# where values are made by hand, crates/lejepa-model/src/ops/filled.rs, is tested in a crate of its own, for Miri is slow and
+# has no vector instructions. The other unsafe lines call foreign code, which Miri does not see. Not part of the tests.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+if ! cargo +nightly miri --version >/dev/null 2>&1; then
+    echo 'miri: installing the nightly toolchain with miri and rust-src' >&2
+    rustup toolchain install nightly --profile minimal --component miri --component rust-src
+fi
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
 mkdir "$folder/src"

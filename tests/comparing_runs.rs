@@ -180,6 +180,28 @@ fn looks_of_other_seeds_are_at_the_same_images() {
 }
 
 #[test]
+fn a_run_that_goes_on_with_other_watched_images_says_so() {
+    let folder = workspace();
+    let path = folder.path();
+    let train = |images: &str| {
+        let setting = format!("watch.images={images}");
+        let train = ["train", "--config", "train.toml", "--out", "run", "--set", &setting];
+        text(&lejepa_succeeds(path, &train).stderr)
+    };
+    assert!(!train("100").contains("other images or splits are watched"));
+    let newest = path.join("run/checkpoints/step-00000020.safetensors");
+    let weights = std::fs::read(&newest).unwrap();
+    std::fs::remove_file(&newest).unwrap();
+    let said = train("120");
+    let note = "note: from here on other images or splits are watched: looks up to step 0 do not compare with later ones";
+    assert!(said.contains(note) && said.contains("going on after step 15"), "{said}");
+    // Looks decide nothing about the weights.
+    let tensors =
+        |bytes: &[u8]| bytes[8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize..].to_vec();
+    assert!(tensors(&weights) == tensors(&std::fs::read(&newest).unwrap()));
+}
+
+#[test]
 fn numbers_of_other_images_are_told_apart() {
     let folder = swept();
     let path = folder.path();

@@ -129,7 +129,7 @@ fn half_precision_and_another_image_size_are_converted() {
 fn smooth_positions(rows: usize, columns: usize) -> Tensor {
     let value = |token: usize, dim: usize| {
         let place = token.saturating_sub(1);
-        let along = if dim % 2 == 0 { place / columns } else { place % columns };
+        let along = if dim.is_multiple_of(2) { place / columns } else { place % columns };
         (along as f32 * 1.5 / (1 + dim / 12) as f32 + dim as f32).sin()
     };
     let values: Vec<f32> =

@@ -36,6 +36,7 @@ pub(crate) fn card(size: ImageSize) -> EncoderCard {
         step: 0,
         data_fingerprint: String::new(),
         checksum: false,
+        seen: None,
         config: serde_json::Value::Null,
     }
 }

@@ -1,7 +1,7 @@
 //! Encoder files: from a model to their bytes.
 
 use anyhow::Result;
-use lejepa_data::{CARD_FORMAT, EncoderCard, Feature, InputSize, Output, Precision};
+use lejepa_data::{CARD_FORMAT, EncoderCard, Feature, InputSize, Output, Precision, SeenImages};
 use lejepa_onnx::Export;
 use lejepa_train::{Model, TrainConfig};
 
@@ -10,6 +10,8 @@ pub(crate) struct Origin<'a> {
     pub(crate) config: &'a TrainConfig,
     pub(crate) step: u64,
     pub(crate) data_fingerprint: &'a str,
+    /// The images that it was trained on, as far as that is known.
+    pub(crate) seen: Option<&'a SeenImages>,
 }
 
 /// What a file is to hold.
@@ -51,6 +53,7 @@ pub(crate) fn encode(model: &Model, origin: &Origin<'_>, content: &Content) -> R
         step: origin.step,
         data_fingerprint: origin.data_fingerprint.into(),
         checksum: true,
+        seen: origin.seen.cloned(),
         config: serde_json::to_value(origin.config)?,
     };
     let wants_projection = content.outputs.contains(&Output::Projection);

@@ -19,7 +19,7 @@ pub(crate) fn untrained(
         encoder.card().and_then(|card| serde_json::from_value::<TrainConfig>(card.config.clone()).ok());
     let Some(config) = config else { return Ok(None) };
     let model = Model::new(&config, &Device::Cpu)?;
-    let origin = Origin { config: &config, step: 0, data_fingerprint: "" };
+    let origin = Origin { config: &config, step: 0, data_fingerprint: "", seen: None };
     let Preprocess { crop_height: height, crop_width: width, .. } = *encoder.preprocess();
     let content = Content {
         sizes: vec![InputSize { height, width }],

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Preprocess;
+use crate::{Preprocess, SeenImages};
 
 /// Name of the ONNX input: `(batch, channels, height, width)`, f32.
 pub const PIXELS_INPUT: &str = "pixels";
@@ -142,6 +142,9 @@ pub struct EncoderCard {
     /// Whether the file holds a checksum, without which it is damaged; files of earlier times have none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub checksum: bool,
+    /// The images that it was trained on, as far as that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<SeenImages>,
     /// The whole training configuration.
     pub config: serde_json::Value,
 }

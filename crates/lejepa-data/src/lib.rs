@@ -33,6 +33,7 @@ mod preprocess;
 mod preprocessor_config;
 mod random;
 mod resize;
+mod seen_images;
 mod self_test;
 #[cfg(feature = "datasets")]
 mod views;
@@ -43,8 +44,8 @@ pub use batch::{Batch, BatchConfig, BatchSource, BatchStream, BrokenImage, Part,
 #[cfg(feature = "datasets")]
 pub use dataset::{
     CachePlace, Cached, DataConfig, Dataset, Fingerprinter, Format, Hashing, Matrix, MatrixValues,
-    MixtureConfig, ReadOptions, SourceConfig, Split, Stored, TrainingData, is_image_file, open, open_files,
-    open_source, open_splits, read_matrix,
+    MixtureConfig, ReadOptions, SourceConfig, Split, Stored, TrainingData, held_out, is_image_file, open,
+    open_files, open_source, open_splits, read_matrix,
 };
 pub use decode::DECODING;
 pub use encoder_card::{
@@ -60,6 +61,7 @@ pub use inspection::{
 };
 pub use preprocess::{Interpolation, Preprocess, ResizeRule};
 pub use random::{Purpose, generator};
+pub use seen_images::{ImageHash, SeenImages, SeenShare};
 pub use self_test::SelfTest;
 #[cfg(feature = "datasets")]
 pub use views::{CropConfig, ViewSize, Views, ViewsConfig, Workbench};

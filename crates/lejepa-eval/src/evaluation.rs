@@ -6,10 +6,11 @@ use std::path::Path;
 use lejepa_data::{Hashing, Output};
 
 use crate::set_run::SetRun;
+use crate::training_overlap::overlaps;
 use crate::video_run::VideoRun;
 use crate::{
-    CandidateInfo, ClipSet, Error, FeatureSource, Ffmpeg, LabelledSet, MissingDataset, Report, ReportFolder,
-    Result, Shots, Suite,
+    CandidateInfo, ClipSet, DatasetReport, Error, FeatureSource, Ffmpeg, LabelledSet, MissingDataset, Report,
+    ReportFolder, Result, Shots, Suite,
 };
 
 /// Features to be scored.
@@ -167,7 +168,8 @@ impl Evaluation<'_> {
         }
         for dataset in self.datasets {
             dataset.identify(&self.cache.join(HASHES), &mut observer)?;
-            report.datasets.push(dataset.report(self.suite)?);
+            let seen = overlaps(dataset, self.candidates, &self.cache.join(HASHES))?;
+            report.datasets.push(DatasetReport { seen, ..dataset.report(self.suite)? });
             SetRun::new(self, dataset, &mut report, &mut observer).run()?;
         }
         for video in videos {

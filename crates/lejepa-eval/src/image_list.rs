@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use lejepa_data::{
-    Dataset, Fingerprinter, Image, SourceConfig, Split, is_image_file, open_files, open_splits,
+    Dataset, Fingerprinter, Image, ImageHash, SourceConfig, Split, is_image_file, open_files, open_splits,
 };
 
 use crate::Result;
@@ -139,6 +139,12 @@ impl ImageList {
     pub fn image(&self, index: usize) -> lejepa_data::Result<Image> {
         let (section, index) = self.find(index);
         section.dataset.image(index)
+    }
+
+    /// Tells an image from others, wherever it is stored; nothing if it cannot be read.
+    pub fn hash(&self, index: usize) -> Option<ImageHash> {
+        let (section, index) = self.find(index);
+        section.dataset.stored(index).ok().map(|stored| stored.hash())
     }
 
     /// What is known of an image.

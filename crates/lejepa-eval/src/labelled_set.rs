@@ -1,9 +1,9 @@
 //! A labelled set: the images that a suite learns from and those it asks about.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use lejepa_data::{Dataset, Fingerprinter, Purpose, SourceConfig, Split, generator, open_source};
+use lejepa_data::{Dataset, Fingerprinter, Purpose, SourceConfig, Split, generator, held_out, open_source};
 use rand::seq::SliceRandom;
 
 use crate::evaluation::Observer;
@@ -27,11 +27,6 @@ pub(crate) struct LabelledImages {
     pub(crate) labels: Vec<usize>,
     available: usize,
 }
-
-/// Share of every class that is asked about, where a set has no test split.
-const TEST_SHARE: f64 = 0.2;
-/// Draws that split: the same for every suite.
-const SPLIT_SEED: u64 = 0;
 
 impl LabelledSet {
     /// Opens both splits and draws the images that the suite uses. Of a set without test split a fifth of
@@ -136,6 +131,7 @@ impl LabelledSet {
             test_available: self.test.available,
             classes: self.classes.clone(),
             notes,
+            seen: Vec::new(),
             results: Vec::new(),
             comparisons: Vec::new(),
             published,
@@ -166,18 +162,7 @@ impl Part {
 
     /// Divides a training split; `again` is the same dataset once more.
     fn divide(self, again: Box<dyn Dataset>) -> (Self, Self) {
-        let mut classes: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (&index, &class) in self.indices.iter().zip(&self.labels) {
-            classes.entry(class).or_default().push(index);
-        }
-        let mut test = Vec::new();
-        for (class, mut members) in classes {
-            members.shuffle(&mut generator(SPLIT_SEED, Purpose::Split, class as u64, 1));
-            // A class with one image has it for training.
-            let count = (TEST_SHARE * members.len() as f64).round() as usize;
-            test.extend_from_slice(&members[..count.min(members.len().saturating_sub(1))]);
-        }
-        test.sort_unstable();
+        let test = held_out(&self.labels);
         let train: Vec<usize> =
             self.indices.iter().copied().filter(|index| test.binary_search(index).is_err()).collect();
         let labels = |indices: &[usize]| indices.iter().map(|&index| self.labels[index]).collect();

@@ -51,6 +51,7 @@ mod spreadsheet;
 mod statistics;
 mod suite;
 mod task;
+mod training_overlap;
 mod video;
 mod video_run;
 

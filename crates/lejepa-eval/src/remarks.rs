@@ -41,6 +41,11 @@ pub(crate) fn remarks(report: &Report, dataset: &DatasetReport) -> Vec<String> {
     dataset.notes.iter().cloned().chain(remarks.into_iter().map(sentence)).collect()
 }
 
+/// Which images of a set candidates were trained on, for a place where there are several sets.
+pub(crate) fn seen(dataset: &DatasetReport) -> impl Iterator<Item = String> {
+    dataset.seen.iter().map(|sentence| format!("{}: {sentence}", dataset.name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -95,6 +95,9 @@ pub struct DatasetReport {
     pub classes: Vec<String>,
     /// What a reader should know of the data, such as unreadable images.
     pub notes: Vec<String>,
+    /// Which of its images candidates were trained on, in sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seen: Vec<String>,
     /// One entry per candidate, probe and number of shots, in the order of measuring.
     pub results: Vec<ProbeResult>,
     /// Differences between candidates on the same draws and test images.

@@ -416,6 +416,7 @@ fn dataset(report: &Report, set: &Set<'_>) -> DatasetReport {
             })
             .collect(),
         notes: Vec::new(),
+        seen: Vec::new(),
         results,
         comparisons,
         published: Vec::new(),

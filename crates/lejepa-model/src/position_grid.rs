@@ -123,7 +123,7 @@ mod tests {
         let value = |row: usize, column: usize, dim: usize| {
             let frequency = 1.5 / (1 + dim / 4) as f32;
             let angle = if dim % 4 < 2 { row as f32 } else { column as f32 } * frequency;
-            if dim % 2 == 0 { angle.sin() } else { angle.cos() }
+            if dim.is_multiple_of(2) { angle.sin() } else { angle.cos() }
         };
         let ImageSize { height, width } = grid;
         let places = (0..height).flat_map(|row| (0..width).map(move |column| (row, column)));

@@ -26,6 +26,7 @@
 //!     step: 0,
 //!     data_fingerprint: String::new(),
 //!     checksum: false, // set by the export
+//!     seen: None,
 //!     config: serde_json::Value::Null,
 //! };
 //! let export = Export {

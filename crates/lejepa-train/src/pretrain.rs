@@ -8,15 +8,17 @@ use std::time::Instant;
 use candle_core::{DType, Tensor};
 use lejepa_data::{
     Batch, BatchConfig, BatchSource, BatchStream, BrokenImage, CachePlace, Cached, Dataset, Fingerprinter,
-    Hashing, TrainingData, write_atomically,
+    Hashing, ImageHash, SeenImages, TrainingData, write_atomically,
 };
+
+use rayon::prelude::*;
 
 use crate::divergence::{find_culprit, save_batch};
 use crate::journal::Journal;
 use crate::state::{Origin, State};
 use crate::{
-    DeviceChoice, Error, Gradients, Objective, Precision, Result, StepMetrics, TrainConfig, WatchMetrics,
-    Watcher, audit_gradients,
+    CheckpointFolder, DeviceChoice, Error, Gradients, Objective, Precision, Result, StepMetrics, TrainConfig,
+    WatchMetrics, Watcher, audit_gradients,
 };
 
 /// The folder of a run, or of a cache, in which hashes of the data's files are remembered.
@@ -29,6 +31,13 @@ pub enum Event<'a> {
     Hashing(Hashing),
     /// Images are decoded into the cache; so many of all.
     Caching {
+        /// How many are done.
+        done: usize,
+        /// How many there are.
+        images: usize,
+    },
+    /// Images are noted down as those that the encoder was trained on; so many of all.
+    Remembering {
         /// How many are done.
         done: usize,
         /// How many there are.
@@ -97,7 +106,9 @@ pub fn pretrain(
     check_precision(config, device)?;
     let device = device.open()?;
     let loss = config.loss.build()?;
-    let source = Arc::new(open_batches(config, observe)?);
+    // A run that goes on has them in its checkpoint.
+    let mut hashes = CheckpointFolder::of(run).list()?.is_empty().then(Vec::new);
+    let source = Arc::new(open_batches(config, hashes.as_mut(), observe)?);
     let mut hashing = |hashing| observe(Event::Hashing(hashing));
     let mut fingerprinter = Fingerprinter::default().remembering(&run.join(HASHES)).observed(&mut hashing);
     let data_fingerprint = source.dataset().fingerprint(&mut fingerprinter)?;
@@ -113,12 +124,17 @@ pub fn pretrain(
         Some(state) => state,
         None => State::new(config, &device)?,
     };
+    if let (Some(before), Some(hashes)) = (&state.seen, hashes) {
+        state.seen = Some(before.union(&SeenImages::of(hashes)));
+    }
     let start = state.taken;
     write_config(config, run)?;
     let mut journal = Journal::open(run, start)?;
     let watcher = Watcher::new(&config.watch, config, source.dataset())?;
     let mut notes = source.dataset().notes().to_vec();
-    notes.extend(watch_notes(config, watcher.as_ref(), journal.last_look()));
+    if start < total {
+        notes.extend(watch_notes(config, watcher.as_ref(), journal.last_look()));
+    }
     let mut keep_going = observe(Event::Started(&Plan {
         images: source.dataset().len(),
         parameters: state.model.trainable().map(|(_name, variable)| variable.elem_count()).sum(),
@@ -270,18 +286,34 @@ pub(crate) fn check_precision(config: &TrainConfig, device: DeviceChoice) -> Res
     Ok(())
 }
 
-pub(crate) fn open_batches(config: &TrainConfig, observe: &mut Observer<'_>) -> Result<BatchSource> {
-    let data = open_data(config, observe)?;
+/// Opens the data; the hashes of all images are added to `hashes`, if somebody wants them.
+pub(crate) fn open_batches(
+    config: &TrainConfig,
+    hashes: Option<&mut Vec<ImageHash>>,
+    observe: &mut Observer<'_>,
+) -> Result<BatchSource> {
+    let data = open_data(config, hashes, observe)?;
     let batches =
         BatchConfig { batch: config.train.batch, seed: config.seed, broken_limit: config.data.broken_limit };
     Ok(BatchSource::new(data, config.views()?, batches)?)
 }
 
 /// Opens the data, with a cache before it if the recipe asks for one.
-fn open_data(config: &TrainConfig, observe: &mut Observer<'_>) -> Result<TrainingData> {
-    let Some(folder) = &config.data.cache else { return Ok(config.data.open(&mut Ok)?) };
-    let short_side = config.cache_short_side()?;
-    let mut cached = |dataset: Box<dyn Dataset>| -> lejepa_data::Result<Box<dyn Dataset>> {
+fn open_data(
+    config: &TrainConfig,
+    mut hashes: Option<&mut Vec<ImageHash>>,
+    observe: &mut Observer<'_>,
+) -> Result<TrainingData> {
+    let cache = match &config.data.cache {
+        Some(folder) => Some((folder, config.cache_short_side()?)),
+        None => None,
+    };
+    let mut prepare = |dataset: Box<dyn Dataset>| -> lejepa_data::Result<Box<dyn Dataset>> {
+        // Before the cache, in which images are not as they are elsewhere.
+        if let Some(hashes) = &mut hashes {
+            remember(&*dataset, hashes, observe)?;
+        }
+        let Some((folder, short_side)) = cache else { return Ok(dataset) };
         let mut hashing = |hashing| observe(Event::Hashing(hashing));
         let mut fingerprinter =
             Fingerprinter::default().remembering(&folder.join(HASHES)).observed(&mut hashing);
@@ -294,7 +326,27 @@ fn open_data(config: &TrainConfig, observe: &mut Observer<'_>) -> Result<Trainin
         })?;
         Ok(Box::new(cached))
     };
-    Ok(config.data.open(&mut cached)?)
+    Ok(config.data.open(&mut prepare)?)
+}
+
+/// Adds the hashes of all images that can be read.
+fn remember(
+    dataset: &dyn Dataset,
+    hashes: &mut Vec<ImageHash>,
+    observe: &mut Observer<'_>,
+) -> lejepa_data::Result<()> {
+    /// Images between two looks at the caller.
+    const CHUNK: usize = 4096;
+    let images = dataset.len();
+    for start in (0..images).step_by(CHUNK) {
+        let done = images.min(start + CHUNK);
+        let chunk = (start..done).into_par_iter();
+        hashes.par_extend(chunk.filter_map(|index| dataset.stored(index).ok().map(|stored| stored.hash())));
+        if observe(Event::Remembering { done, images }).is_break() {
+            return Err(lejepa_data::Error::Stopped);
+        }
+    }
+    Ok(())
 }
 
 pub(crate) fn write_config(config: &TrainConfig, run: &Path) -> Result<()> {

@@ -42,7 +42,7 @@ const SAMPLES: usize = 16;
 pub fn rehearse(config: &TrainConfig, device: DeviceChoice, observe: &mut Observer<'_>) -> Result<Rehearsal> {
     config.check()?;
     check_precision(config, device)?;
-    let source = open_batches(config, observe)?;
+    let source = open_batches(config, None, observe)?;
     let state = State::new(config, &device.open()?)?;
     let loss = config.loss.build()?;
     let batch = source.batch(0)?;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use candle_core::Device;
+use lejepa_data::SeenImages;
 use lejepa_loss::LejepaLoss;
 use lejepa_model::Pass;
 
@@ -19,6 +20,8 @@ pub(crate) struct State {
     pub(crate) model: Model,
     pub(crate) average: Option<Average>,
     pub(crate) optimizer: AdamW,
+    /// The images that the encoder was trained on, this run's included; nothing if that is not known.
+    pub(crate) seen: Option<SeenImages>,
     /// Losses since the last checkpoint: their sum and how many.
     losses: (f64, u64),
 }
@@ -27,18 +30,21 @@ impl State {
     /// Before the first step: a new encoder, or that of the run `train.init`.
     pub(crate) fn new(config: &TrainConfig, device: &Device) -> Result<Self> {
         let model = Model::new(config, device)?;
+        let mut seen = SeenImages::default();
         if let Some(init) = &config.train.init {
-            let weights = Checkpoint::require(init)?.encoder_weights();
+            let checkpoint = Checkpoint::require(init)?;
             model
                 .encoder_parameters()
-                .load(&weights)
+                .load(&checkpoint.encoder_weights())
                 .map_err(|error| Error::Init { path: init.clone(), problem: error.to_string() })?;
+            seen = checkpoint.seen.unwrap_or_else(SeenImages::unknown);
         }
         let average = match config.averaging {
             Some(averaging) => Some(Average::new(averaging, config, &model, device)?),
             None => None,
         };
-        Ok(Self { taken: 0, model, average, optimizer: AdamW::new(&config.optimizer), losses: (0., 0) })
+        let optimizer = AdamW::new(&config.optimizer);
+        Ok(Self { taken: 0, model, average, optimizer, seen: Some(seen), losses: (0., 0) })
     }
 
     /// Where the run stopped, if it has been started before. Damaged checkpoints that were passed over
@@ -55,6 +61,7 @@ impl State {
             taken: checkpoint.step,
             average: checkpoint.average(&model, device)?,
             optimizer: checkpoint.optimizer(device)?,
+            seen: checkpoint.seen.clone(),
             model,
             losses: (0., 0),
         }))
@@ -104,6 +111,7 @@ impl State {
             loss: Some(sum / count as f64),
             config: origin.config,
             data_fingerprint: origin.data_fingerprint,
+            seen: self.seen.as_ref(),
             model: &self.model,
             average: self.average.as_ref(),
             optimizer: &self.optimizer,

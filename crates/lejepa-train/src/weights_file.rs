@@ -45,6 +45,7 @@ pub fn import(config: &TrainConfig, weights: &Path, grid: Option<ImageSize>, run
         loss: None,
         config,
         data_fingerprint: "",
+        seen: None,
         model: &model,
         average: None,
         optimizer: &AdamW::new(&config.optimizer),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use lejepa_data::{Interpolation, Preprocess, ResizeRule};
+use lejepa_data::{Interpolation, Preprocess, ResizeRule, SeenImages};
 use lejepa_embed::{EncoderCard, FileInfo, GraphOutput};
 
 use crate::output;
@@ -42,6 +42,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         ("preprocessing", preprocessing(preprocess)),
         ("mean, std", format!("{:?}, {:?}", preprocess.mean, preprocess.std)),
         ("training", format!("{step} steps on data {}", said(data_fingerprint))),
+        ("trained on", trained_on(info.card.seen.as_ref())),
         ("licence", said(licence)),
         ("self-test", self_test),
     ];
@@ -50,6 +51,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         output::line(format_args!("{title:<14} {text}"));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn trained_on(seen: Option<&SeenImages>) -> String {
+    match seen {
+        Some(seen) if seen.has_unknown() => {
+            format!("{} images, and others that are not known", seen.images())
+        }
+        Some(seen) => format!("{} images, which `lejepa eval` knows again", seen.images()),
+        None => "not said".into(),
+    }
 }
 
 fn preprocessing(preprocess: &Preprocess) -> String {

@@ -26,6 +26,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
 
+    /// Leave out what `lejepa eval` asks about where the data has no test split: a fifth of every class
+    #[arg(long)]
+    hold_out: bool,
+
     /// Passes over the data; a fraction is fine
     #[arg(long, value_name = "NUMBER")]
     epochs: Option<f64>,
@@ -60,6 +64,9 @@ impl Arguments {
         let mut flags = Vec::new();
         if let Some(data) = &self.data {
             flags.push(("data.path", data.display().to_string().into()));
+        }
+        if self.hold_out {
+            flags.push(("data.hold_out", true.into()));
         }
         if let Some(epochs) = self.epochs {
             flags.push(("train.epochs", epochs.into()));
@@ -208,6 +215,15 @@ impl Display {
             Event::Caching { done, images } => {
                 let bar = self.bar.get_or_insert_with(|| progress::bar(*images as u64));
                 bar.set_message("images into the cache");
+                bar.set_position(*done as u64);
+                if done == images {
+                    self.finish();
+                    self.bar = None;
+                }
+            }
+            Event::Remembering { done, images } => {
+                let bar = self.bar.get_or_insert_with(|| progress::bar(*images as u64));
+                bar.set_message("images remembered");
                 bar.set_position(*done as u64);
                 if done == images {
                     self.finish();

@@ -21,6 +21,7 @@ mod galaxy10;
 mod hdf5;
 #[cfg(feature = "hdf5")]
 mod hdf5_file;
+mod held_out;
 mod idx;
 mod image_array;
 mod image_files;
@@ -43,6 +44,7 @@ mod split;
 mod split_file;
 mod stl10;
 mod stored;
+mod subset;
 mod training_data;
 mod webdataset;
 
@@ -51,6 +53,7 @@ pub use fingerprint::{Fingerprinter, Hashing};
 use folder::ImageFolder;
 pub use format::Format;
 use hdf5::Hdf5;
+pub use held_out::held_out;
 use idx::Idx;
 use image_array::ImageArray;
 use image_files::{ImageFile, ImageFiles};

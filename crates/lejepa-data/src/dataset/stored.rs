@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use crate::decode::{Encoded, shrunk_jpeg};
-use crate::{Image, Result};
+use crate::{Image, ImageHash, Result};
 
 /// An image file in memory, or pixels that need no decoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +35,11 @@ impl Stored {
             }
         };
         *hasher.finalize().as_bytes()
+    }
+
+    /// The same in short.
+    pub fn hash(&self) -> ImageHash {
+        ImageHash::of(&self.content())
     }
 
     /// The image at full size, upright.

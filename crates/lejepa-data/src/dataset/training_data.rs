@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::held_out::without_held_out;
 use super::{Dataset, Format, Joined, ReadOptions, SourceConfig, Split, open_source};
 use crate::{Error, Part, Result};
 
@@ -23,6 +24,9 @@ pub struct DataConfig {
     /// What only some formats need.
     #[serde(skip_serializing_if = "ReadOptions::is_empty")]
     pub options: ReadOptions,
+    /// Leaves out what `lejepa eval` asks about: of a set without test split, a fifth of every class.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub hold_out: bool,
     /// Several datasets instead of one path.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mix: Vec<MixtureConfig>,
@@ -68,6 +72,7 @@ impl Default for DataConfig {
             format: None,
             splits: Vec::new(),
             options: ReadOptions::default(),
+            hold_out: false,
             mix: Vec::new(),
             broken_limit: 0.01,
             workers: None,
@@ -150,7 +155,11 @@ impl DataConfig {
             let splits = if splits.is_empty() { vec![Split::Train] } else { splits };
             let mut samples = 0;
             for split in splits {
-                let dataset = prepare(open_source(&source, split)?)?;
+                let dataset = match split {
+                    Split::Train if self.hold_out => without_held_out(&source)?,
+                    _ => open_source(&source, split)?,
+                };
+                let dataset = prepare(dataset)?;
                 samples += dataset.len();
                 datasets.push(dataset);
             }

@@ -30,6 +30,7 @@ pub(super) fn section(
         test_available: _,
         classes: _,
         notes: _,
+        seen: _,
         results: found,
         comparisons: differences,
         // In the main tables.

@@ -21,6 +21,7 @@ use self::table::{Align, Table, code, figure, words};
 use self::text::Text;
 use crate::footnotes::Footnotes;
 use crate::number::{PENDING, counted};
+use crate::remarks::seen;
 use crate::score_table::{ScoreTable, score_tables};
 use crate::{CandidateInfo, MissingDataset, Report, SegmentationReport};
 
@@ -142,6 +143,15 @@ fn results(report: &Report, footnotes: &Footnotes<'_>) -> String {
             let _ = write!(html, " {PENDING}: not measured yet.");
         }
         html.push_str("</p>\n");
+    }
+    let seen: String = report
+        .datasets
+        .iter()
+        .flat_map(seen)
+        .map(|sentence| format!("<li>{}</li>\n", Text(&sentence)))
+        .collect();
+    if !seen.is_empty() {
+        let _ = write!(html, "<ul class=\"notes\">\n{seen}</ul>\n");
     }
     html.push_str(&charts::results(report, &tables));
     html.push_str("</section>\n");

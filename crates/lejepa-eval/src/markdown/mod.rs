@@ -11,7 +11,7 @@ use self::text::{code, code_block, plain};
 use crate::footnotes::Footnotes;
 use crate::isotropy_table::Detail;
 use crate::number::{self, PENDING, count, counted, percent};
-use crate::remarks::remarks;
+use crate::remarks::{remarks, seen};
 use crate::score_table::{Cell, Origin, PaperRow, Rank, ScoreTable, score_tables};
 use crate::{
     CandidateInfo, Comparison, DatasetReport, DemonstrationReport, Interval, MissingDataset, ProbeResult,
@@ -38,6 +38,7 @@ pub fn to_markdown(report: &Report) -> String {
         let _ = writeln!(text, "{}\n", plain(about));
     }
     push_scores(&mut text, report, PaperRows::All);
+    push_seen(&mut text, datasets);
     push_missing(&mut text, missing);
     push_videos(&mut text, videos);
     if demonstration.is_some() || datasets.iter().any(|dataset| !dataset.isotropy.is_empty()) {
@@ -86,6 +87,7 @@ pub fn to_table(report: &Report) -> String {
     } = report;
     let mut text = String::new();
     push_scores(&mut text, report, PaperRows::Frozen);
+    push_seen(&mut text, datasets);
     push_missing(&mut text, missing);
     push_videos(&mut text, videos);
     push_isotropy(&mut text, datasets, demonstration.as_ref(), Detail::Main);
@@ -94,6 +96,15 @@ pub fn to_table(report: &Report) -> String {
         let _ = writeln!(text, "\nTested on {}; seed {seed}.", images.join(", "));
     }
     text
+}
+
+/// Images of the sets that candidates were trained on.
+fn push_seen(text: &mut String, datasets: &[DatasetReport]) {
+    let sentences: Vec<String> = datasets.iter().flat_map(seen).collect();
+    if !sentences.is_empty() {
+        text.push('\n');
+    }
+    sentences.iter().for_each(|sentence| text.push_str(&format!("- {}\n", plain(sentence))));
 }
 
 /// A set in the terminal's last sentence.
@@ -109,6 +120,8 @@ fn images(dataset: &DatasetReport) -> String {
         classes,
         // Told as notes before the tables.
         notes: _,
+        // Below the tables.
+        seen: _,
         // In the tables.
         results: _,
         comparisons: _,
@@ -242,6 +255,7 @@ fn push_data(text: &mut String, report: &Report, dataset: &DatasetReport) {
         classes,
         // With those of the results among the remarks.
         notes: _,
+        seen: _,
         // Tables of their own.
         results: _,
         comparisons: _,

@@ -59,6 +59,7 @@ fn graph(shape: &EncoderShape, outputs: &[Output], written: &Written) -> GraphPr
         step: 0,
         data_fingerprint: String::new(),
         checksum: false,
+        seen: None,
         config: serde_json::Value::Null,
     };
     let export = Export {

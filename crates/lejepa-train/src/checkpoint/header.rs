@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
+use lejepa_data::SeenImages;
 use serde::{Deserialize, Serialize};
 
 use crate::TrainConfig;
@@ -17,6 +18,9 @@ pub(super) struct Header {
     /// Mean over the steps since the checkpoint before; nothing before the first step.
     pub(super) loss: Option<f64>,
     pub(super) data_fingerprint: String,
+    /// Absent in files of versions that did not write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) seen: Option<SeenImages>,
     /// Of all tensors, see [`digest`].
     pub(super) blake3: String,
     pub(super) config: TrainConfig,

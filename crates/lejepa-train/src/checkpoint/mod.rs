@@ -4,7 +4,7 @@
 //! encoder.{timm name}, projector.{name}, predictor.{name}
 //! average.encoder.{timm name}, average.projector.{name}
 //! optimizer.exp_avg.{name}, optimizer.exp_avg_sq.{name}
-//! metadata "lejepa": {"format": 1, "step": .., "loss": .., "data_fingerprint": .., "blake3": .., "config": {..}}
+//! metadata "lejepa": {"format": 1, "step": .., "loss": .., "data_fingerprint": .., "seen": {..}, "blake3": .., "config": {..}}
 //! ```
 //!
 //! Schedule, sampler and random numbers are functions of seed and step, which are in it. A file that was
@@ -21,6 +21,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use candle_core::{Device, Tensor};
+use lejepa_data::SeenImages;
 use safetensors::SafeTensors;
 
 use crate::{AdamW, Average, Error, Model, Result, TrainConfig};
@@ -35,6 +36,8 @@ pub struct Checkpoint {
     pub config: TrainConfig,
     /// Fingerprint of the training data.
     pub data_fingerprint: String,
+    /// The images that the encoder was trained on, as far as that is known.
+    pub seen: Option<SeenImages>,
     tensors: HashMap<String, Tensor>,
     path: PathBuf,
 }
@@ -71,6 +74,7 @@ impl Checkpoint {
             step: header.step,
             config: header.config,
             data_fingerprint: header.data_fingerprint,
+            seen: header.seen,
             tensors,
             path: path.into(),
         })

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use candle_core::Tensor;
-use lejepa_data::write_atomically;
+use lejepa_data::{SeenImages, write_atomically};
 use safetensors::View;
 
 use super::header::{self, Header, digest};
@@ -22,6 +22,8 @@ pub struct Snapshot<'a> {
     pub config: &'a TrainConfig,
     /// Fingerprint of the training data.
     pub data_fingerprint: &'a str,
+    /// The images that the encoder was trained on, as far as that is known.
+    pub seen: Option<&'a SeenImages>,
     /// The weights.
     pub model: &'a Model,
     /// Averaged weights, if the run has them.
@@ -43,6 +45,7 @@ impl Snapshot<'_> {
             step: self.step,
             loss: self.loss,
             data_fingerprint: self.data_fingerprint.into(),
+            seen: self.seen.cloned(),
             blake3: digest(tensors.iter().map(|(name, tensor)| (name.clone(), tensor.data()))),
             config: self.config.clone(),
         };

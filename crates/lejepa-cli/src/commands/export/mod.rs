@@ -135,7 +135,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         return write_weights(&model, &arguments.out);
     }
     let config = &checkpoint.config;
-    let origin = Origin { config, step: checkpoint.step, data_fingerprint: &checkpoint.data_fingerprint };
+    let origin = Origin {
+        config,
+        step: checkpoint.step,
+        data_fingerprint: &checkpoint.data_fingerprint,
+        seen: checkpoint.seen.as_ref(),
+    };
     let mut content = arguments.content(&model)?;
     let mut bytes = encoder_file::encode(&model, &origin, &content)?;
     let images = SampleImages::of(config)?;
