@@ -59,7 +59,7 @@ fn training_export_and_evaluation_fit_together() {
     assert_eq!((set.train, set.test, set.classes.len()), (160, 60, 2));
     let protocols: Vec<&str> = set.results.iter().map(|result| result.protocol.as_str()).collect();
     assert_eq!(protocols[0], "knn:k20:T0.07:cls:l2");
-    assert!(protocols[1].starts_with("ridge:holdout0.1:cls:lambda"), "{protocols:?}");
+    assert!(protocols[1].starts_with("ridge:scaled:folds5:cls:lambda"), "{protocols:?}");
     assert_eq!((protocols[4], report.candidates[2].dim), ("knn:k20:T0.07:pixels:l2", 256));
     // Stripes are easy; a table of constants or of mixed-up labels would not pass.
     assert!(set.results[1].accuracy > 0.9, "{:?}", set.results[1]);

@@ -156,7 +156,8 @@ impl Tail {
 /// What does not compare between these runs, though it stands in one table.
 pub(crate) fn incomparable<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> Vec<String> {
     let mut remarks = Vec::new();
-    let learnt: Groups<_> = group(runs.clone().map(|run| (run.config.data.sources().ok(), run.name())));
+    let learnt = |run: &Run| (run.config.data.sources().ok(), run.config.data.hold_out);
+    let learnt: Groups<_> = group(runs.clone().map(|run| (learnt(run), run.name())));
     if learnt.len() > 1 {
         remarks
             .push(format!("losses are of different training data and do not compare: {}", listed(&learnt)));
