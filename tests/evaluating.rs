@@ -94,17 +94,25 @@ fn several_encoders_are_compared_on_the_sets_that_are_there() {
     assert_eq!(candidates, ["encoder", "encoder, untrained", "model"]);
     assert_eq!(found.missing.iter().map(|set| set.name.as_str()).collect::<Vec<_>>(), ["pets", "flowers102"]);
     let set = &found.datasets[0];
-    assert_eq!(set.results.len(), 3 * 3 * 2);
+    // The linear probe looks at the embedding of all, and at two class tokens of those that have them beside.
+    assert_eq!(set.results.len(), (4 + 4 + 3) * 2);
     // Two files of the same weights score the same, draw by draw.
-    for (ours, theirs) in set.results[..4].iter().zip(&set.results[12..16]) {
+    for (ours, theirs) in set.results[..6].iter().zip(&set.results[16..22]) {
         assert_eq!(
             (ours.accuracy, &ours.confusion, ours.shots),
             (theirs.accuracy, &theirs.confusion, theirs.shots)
         );
     }
     let linear = |result: usize| set.results[result].protocol.split(':').any(|part| part == "cls_last2");
-    assert!(linear(4) && linear(5), "the linear probe sees two class tokens");
-    assert_eq!(set.results[4].shots, Shots::Each(2));
+    assert!(linear(6) && linear(7) && !linear(4), "two class tokens after the embedding");
+    assert_eq!((set.results[6].shots, set.results[6].probe.as_str()), (Shots::Each(2), "linear (cls_last2)"));
+    let compared = |probe: &str| -> Vec<&str> {
+        let pairs = set.comparisons.iter().filter(|pair| pair.probe == probe && pair.shots == Shots::All);
+        pairs.flat_map(|pair| [pair.first.as_str(), pair.second.as_str()]).collect()
+    };
+    assert_eq!(compared("linear (cls_last2)"), ["encoder", "encoder, untrained"], "like with like");
+    assert_eq!(compared("linear").len(), 2 * 3);
+    assert!(set.notes.iter().any(|note| note.ends_with("none of model")), "{:?}", set.notes);
     let table = String::from_utf8(output.stdout).unwrap();
     assert!(table.contains("| encoder, untrained"), "{table}");
 
@@ -190,8 +198,13 @@ fn the_isotropy_argument_needs_no_encoder() {
     let path = folder.path();
     let suite = "[demonstration]\nconditions = [30.0]\nlinear = { draws = 40 }\nsmooth = { draws = 4 }";
     std::fs::write(path.join("demo.toml"), suite).unwrap();
-    lejepa_succeeds(path, &["eval", "--suite", "demo.toml", "--out", "out"]);
-    let found = report(&path.join("out")).demonstration.unwrap();
+    let output = lejepa_succeeds(path, &["eval", "--suite", "demo.toml"]);
+    let out = path.join("eval-demo");
+    let found = report(&out).demonstration.unwrap();
+    let read = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
+    for shown in [String::from_utf8(output.stdout).unwrap(), read("report.md"), read("report.html")] {
+        assert!(shown.contains("variance of OLS (lemma 2)") && !shown.contains("No result yet"), "{shown}");
+    }
     assert_eq!(found.linear.iter().map(|point| point.condition).collect::<Vec<_>>(), [1., 30.]);
     assert!(!found.verdicts.is_empty());
 }

@@ -105,6 +105,33 @@ fn an_imported_encoder_gives_timms_feature_with_the_given_preprocessing() {
 }
 
 #[test]
+fn the_baseline_of_imported_weights_is_not_called_their_beginning() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    save(&golden_weights(), &path.join("weights.safetensors"));
+    lejepa_succeeds(path, &import(&[]));
+    lejepa_succeeds(path, &["export", "run", "--out", "encoder.onnx"]);
+    for (class, name) in ["a", "b"].iter().enumerate() {
+        for (split, images) in [("train", 4), ("test", 2)] {
+            let folder = path.join("data").join(split).join(name);
+            std::fs::create_dir_all(&folder).unwrap();
+            for number in 0..images {
+                let value = |x: u32, y: u32| (x * 7 + y * 13 + number * 31 + 90 * class as u32) as u8;
+                let image = image::GrayImage::from_fn(32, 32, |x, y| image::Luma([value(x, y)]));
+                image.save(folder.join(format!("{number}.png"))).unwrap();
+            }
+        }
+    }
+    let eval =
+        ["eval", "encoder.onnx", "--suite", "knn", "--data", "data", "--cache", "cache", "--out", "out"];
+    let table = String::from_utf8(lejepa_succeeds(path, &eval).stdout).unwrap();
+    assert!(table.contains("| same architecture, random weights |"), "{table}");
+    let report = std::fs::read_to_string(path.join("out/report.md")).unwrap();
+    assert!(report.contains("with random weights: its own were imported"), "{report}");
+    assert!(!report.contains("before its first step"), "{report}");
+}
+
+#[test]
 fn half_precision_and_another_image_size_are_converted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();

@@ -53,7 +53,7 @@ fn training_export_and_evaluation_fit_together() {
         .collect();
     assert_eq!(names, ["encoder", "same encoder, untrained", "raw pixels"]);
 
-    let report = std::fs::read_to_string(path.join("out/encoder-quick/report.json")).unwrap();
+    let report = std::fs::read_to_string(path.join("eval-out-quick-data/report.json")).unwrap();
     let report: Report = serde_json::from_str(&report).unwrap();
     let set = &report.datasets[0];
     assert_eq!((set.train, set.test, set.classes.len()), (160, 60, 2));
@@ -63,7 +63,7 @@ fn training_export_and_evaluation_fit_together() {
     assert_eq!((protocols[4], report.candidates[2].dim), ("knn:k20:T0.07:pixels:l2", 256));
     // Stripes are easy; a table of constants or of mixed-up labels would not pass.
     assert!(set.results[1].accuracy > 0.9, "{:?}", set.results[1]);
-    let markdown = std::fs::read_to_string(path.join("out/encoder-quick/report.md")).unwrap();
+    let markdown = std::fs::read_to_string(path.join("eval-out-quick-data/report.md")).unwrap();
     assert!(table.lines().filter(|line| line.starts_with('|')).all(|row| markdown.contains(row)), "{table}");
 }
 

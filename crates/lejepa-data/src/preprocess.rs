@@ -80,6 +80,14 @@ impl Preprocess {
         Self { resize, crop_height, crop_width, ..self.clone() }
     }
 
+    /// The same with a margin around the crop that is cut off: the short side gets so many times that of the
+    /// crop. None where that changes nothing: the image is squashed, or has as wide a margin already.
+    pub fn with_margin(&self, factor: f64) -> Option<Self> {
+        let ResizeRule::ShortSide(own) = self.resize else { return None };
+        let side = (factor * self.crop_height.min(self.crop_width) as f64).round() as usize;
+        (side > own).then(|| Self { resize: ResizeRule::ShortSide(side), ..self.clone() })
+    }
+
     /// Refuses a description that cannot be carried out.
     pub fn check(&self) -> Result<()> {
         let refuse = |field, expected: &str, got: String| {
@@ -303,5 +311,18 @@ mod tests {
         assert!(Preprocess { mean: vec![0.; 2], ..good.clone() }.check().is_err());
         assert!(Preprocess { channels: 4, ..good.clone() }.check().is_err());
         assert!(Preprocess { crop_width: 0, ..good }.check().is_err());
+    }
+
+    #[test]
+    fn a_margin_is_added_where_there_is_none() {
+        let side = |resize, crop| Preprocess::new(resize, (crop, crop), 3).with_margin(256. / 224.);
+        assert_eq!(side(224, 224).map(|it| it.resize), Some(ResizeRule::ShortSide(256)));
+        assert_eq!(
+            side(96, 96).map(|it| (it.resize, it.crop_height)),
+            Some((ResizeRule::ShortSide(110), 96))
+        );
+        assert_eq!(side(256, 224), None, "it has one");
+        let squashed = Preprocess { resize: ResizeRule::Squash, ..Preprocess::new(224, (224, 224), 3) };
+        assert_eq!(squashed.with_margin(1.5), None);
     }
 }

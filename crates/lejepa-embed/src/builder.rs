@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use lejepa_data::{
@@ -214,7 +215,7 @@ impl EncoderBuilder {
             dim,
             batch: batching.images,
             normalised: self.normalised,
-            workers,
+            workers: Arc::new(workers),
         })
     }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use lejepa_data::{EncoderCard, Image, Output, Preprocess, SelfTest};
 use ndarray::{Array1, Array2, Array4, ArrayD, ArrayViewMutD, Axis, Ix2, Ix4};
@@ -25,7 +26,8 @@ pub struct Encoder {
     pub(crate) dim: usize,
     pub(crate) batch: usize,
     pub(crate) normalised: Normalised,
-    pub(crate) workers: Workers,
+    /// Shared by encoders that differ in how images are prepared.
+    pub(crate) workers: Arc<Workers>,
 }
 
 /// What a self-test found.
@@ -85,6 +87,25 @@ impl Encoder {
     /// How images are prepared.
     pub fn preprocess(&self) -> &Preprocess {
         &self.preprocess
+    }
+
+    /// The same encoder for images that are prepared otherwise, to the same size: sessions are shared.
+    pub fn prepared_by(&self, preprocess: Preprocess) -> Result<Self> {
+        preprocess.check()?;
+        if preprocess.pixel_count() != self.preprocess.pixel_count() {
+            let (expected, got) = (self.preprocess.pixel_count(), preprocess.pixel_count());
+            return Err(Error::Pixels { images: 1, expected, got });
+        }
+        Ok(Self {
+            card: self.card.clone(),
+            self_test: self.self_test.clone(),
+            is_checked: self.is_checked,
+            preprocess,
+            dim: self.dim,
+            batch: self.batch,
+            normalised: self.normalised,
+            workers: self.workers.clone(),
+        })
     }
 
     /// Length of an embedding.

@@ -3,7 +3,7 @@
 use lejepa_probe::{Chosen, Confusion};
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::{deviation, interval, mcnemar, mean, paired_t};
+use crate::statistics::{TwoWay, deviation, mcnemar, mean};
 use crate::{Comparison, DrawResult, PairedTest, Probe, ProbeResult, Shots};
 
 /// All draws, as they are kept beside the report: an evaluation that goes on finds them there.
@@ -25,10 +25,16 @@ pub(crate) struct CellDraw {
 /// What a cell is of.
 pub(crate) struct Heading<'a> {
     pub(crate) candidate: &'a str,
+    /// Of its column: the probe, and what it looks at if that is not the embedding.
+    pub(crate) title: &'a str,
     pub(crate) probe: &'a Probe,
     pub(crate) shots: Shots,
     /// The kind of features in the protocol string.
     pub(crate) feature: &'a str,
+    /// Pixels of an image's short side before the crop, if not what the encoder says itself.
+    pub(crate) resize: Option<usize>,
+    /// What of the data is learnt and asked, in the protocol string; empty as usual.
+    pub(crate) splits: &'a str,
     /// Training images of every class.
     pub(crate) sizes: &'a [usize],
     /// The class of every test image.
@@ -43,23 +49,31 @@ impl Cell {
         self.draws.iter().map(|draw| draw.result.accuracy).collect()
     }
 
+    /// Of every draw whether it gets each test image right, as 1 or 0.
+    fn right(&self, labels: &[usize]) -> Vec<Vec<f64>> {
+        let right = |(predicted, label): (&usize, &usize)| f64::from(u8::from(predicted == label));
+        self.draws.iter().map(|draw| draw.predictions.iter().zip(labels).map(right).collect()).collect()
+    }
+
     /// The cell as the report has it.
     pub(crate) fn result(&self, heading: &Heading<'_>) -> ProbeResult {
         let classes = heading.sizes.len();
         let accuracies = self.accuracies();
         let mut confusion = Confusion::default();
         self.draws.iter().for_each(|draw| confusion.add(&draw.predictions, heading.labels));
+        let class_accuracies = confusion.class_accuracies(classes);
         let top5: Vec<f64> = self.draws.iter().map(|draw| draw.result.top5).collect();
         ProbeResult {
             candidate: heading.candidate.into(),
-            probe: heading.probe.title(),
+            probe: heading.title.into(),
             shots: heading.shots,
             protocol: self.protocol(heading),
             accuracy: mean(&accuracies),
             deviation: deviation(&accuracies),
-            interval: interval(&accuracies, heading.labels.len()),
+            interval: TwoWay::new(&self.right(heading.labels)).interval(),
+            class_mean: mean(&class_accuracies.iter().copied().flatten().collect::<Vec<_>>()),
             top5: (classes > TOP).then(|| mean(&top5)),
-            class_accuracies: confusion.class_accuracies(classes),
+            class_accuracies,
             confusion: confusion.counts(),
             draws: self.draws.iter().map(|draw| draw.result.clone()).collect(),
             notes: self.notes(heading),
@@ -70,6 +84,9 @@ impl Cell {
     fn protocol(&self, heading: &Heading<'_>) -> String {
         let first = self.draws.first().and_then(|draw| draw.result.choice.as_ref());
         let mut protocol = heading.probe.protocol(heading.feature, first);
+        if let Some(side) = heading.resize {
+            protocol.push_str(&format!(":resize{side}"));
+        }
         let mut chosen: Vec<String> = Vec::new();
         for choice in self.draws.iter().filter_map(|draw| draw.result.choice) {
             let value = rounded(choice.value);
@@ -82,6 +99,9 @@ impl Cell {
         }
         if let Shots::Each(count) = heading.shots {
             protocol.push_str(&format!(":{count}-shot:{}draws", self.draws.len()));
+        }
+        if !heading.splits.is_empty() {
+            protocol.push_str(&format!(":{}", heading.splits));
         }
         protocol
     }
@@ -115,8 +135,8 @@ impl Cell {
         notes
     }
 
-    /// How this cell differs from that of another candidate. Student's t over draws if it can be had, else
-    /// McNemar's test on the first draw.
+    /// How this cell differs from that of another candidate on the same draws and test images. Student's t
+    /// over both if there are several draws, else McNemar's test.
     pub(crate) fn compare(&self, own: &Heading<'_>, other: (&Self, &str)) -> Comparison {
         let differences: Vec<f64> = self
             .accuracies()
@@ -124,12 +144,16 @@ impl Cell {
             .zip(other.0.accuracies())
             .map(|(first, second)| first - second)
             .collect();
-        let (p, test) = match paired_t(&differences) {
-            Some(p) => (p, PairedTest::PairedT),
+        let pairs = self.right(own.labels).into_iter().zip(other.0.right(own.labels));
+        let pairs = pairs.map(|(first, second)| first.iter().zip(second).map(|(a, b)| a - b).collect());
+        let pairs: Vec<Vec<f64>> = pairs.collect();
+        let several = (pairs.len() > 1).then(|| TwoWay::new(&pairs).p()).flatten();
+        let (p, test) = match several {
+            Some(p) => (p, PairedTest::TwoWayT),
             None => (self.mcnemar(other.0, own.labels), PairedTest::McNemar),
         };
         Comparison {
-            probe: own.probe.title(),
+            probe: own.title.into(),
             shots: own.shots,
             first: own.candidate.into(),
             second: other.1.into(),
@@ -182,7 +206,9 @@ mod tests {
 
     fn heading<'a>(probe: &'a Probe, shots: Shots) -> Heading<'a> {
         let sizes = &[5, 5, 1];
-        Heading { candidate: "encoder", probe, shots, feature: "cls", sizes, labels: &LABELS }
+        let (candidate, title, splits) = ("encoder", "k-NN", "train+val");
+        let feature = "cls";
+        Heading { candidate, title, probe, shots, feature, resize: None, splits, sizes, labels: &LABELS }
     }
 
     #[test]
@@ -190,10 +216,10 @@ mod tests {
         let probe = Probe::Knn(Knn { k: 20, temperature: 0.07 });
         let cell = Cell { draws: vec![draw(0, [0, 0, 1, 2]), draw(1, [0, 1, 1, 1])] };
         let result = cell.result(&heading(&probe, Shots::Each(2)));
-        assert_eq!((result.accuracy, result.top5), (0.75, None));
+        assert_eq!((result.accuracy, result.class_mean, result.top5), (0.75, 0.75, None));
         assert_eq!(result.class_accuracies, [Some(0.75), Some(1.), Some(0.5)]);
         assert_eq!(result.confusion, [[0, 0, 3], [0, 1, 1], [1, 1, 2], [2, 1, 1], [2, 2, 1]]);
-        assert_eq!(result.protocol, "knn:k20:T0.07:cls:l2:k0.316:2-shot:2draws");
+        assert_eq!(result.protocol, "knn:k20:T0.07:cls:l2:k0.316:2-shot:2draws:train+val");
         let notes = result.notes.join("; ");
         assert!(notes.contains("1 of 3 classes have fewer than 2 training images"), "{notes}");
         assert!(notes.contains("held out") && notes.contains("2 of 8 queries"), "{notes}");
@@ -206,8 +232,9 @@ mod tests {
         let worse = Cell { draws: vec![draw(0, [1; 4]), draw(1, [1; 4]), draw(2, [2; 4])] };
         let heading = heading(&probe, Shots::Each(2));
         let comparison = better.compare(&heading, (&worse, "other"));
-        assert_eq!(comparison.test, PairedTest::PairedT);
-        assert!(comparison.p > 0. && comparison.p < 0.1 && comparison.difference > 0.6, "{comparison:?}");
+        assert_eq!(comparison.test, PairedTest::TwoWayT);
+        // Four images say little, whatever the draws agree on.
+        assert!(comparison.p > 0.02 && comparison.p < 0.1 && comparison.difference > 0.6, "{comparison:?}");
         let single = Cell { draws: vec![draw(0, LABELS)] };
         let same = single.compare(&heading, (&single, "other"));
         assert_eq!((same.test, same.p, same.difference), (PairedTest::McNemar, 1., 0.));

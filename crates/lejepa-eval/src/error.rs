@@ -37,6 +37,20 @@ pub enum Error {
         /// The data.
         path: PathBuf,
     },
+    /// Splits that are to be joined number their classes differently.
+    #[error("training and validation split have other classes: leave use_validation out for {}", path.display())]
+    OtherClasses {
+        /// The data.
+        path: PathBuf,
+    },
+    /// A folder with something else in it is not written to.
+    #[error("the folder holds {found}: use another --out, or remove {}", folder.display())]
+    OtherReport {
+        /// What is in there.
+        found: String,
+        /// The folder.
+        folder: PathBuf,
+    },
     /// A probe needs at least two classes and one sample.
     #[error("the training split needs at least two classes, got: {got}")]
     TooFewClasses {

@@ -152,6 +152,7 @@ impl Evaluation<'_> {
             version: env!("CARGO_PKG_VERSION").into(),
             suite: self.suite.name.clone(),
             about: self.suite.about.clone(),
+            complete: false,
             command: self.command.into(),
             seed: self.suite.seed,
             candidates: self.candidates.iter().map(Candidate::info).collect::<Result<_>>()?,
@@ -160,6 +161,8 @@ impl Evaluation<'_> {
             videos: Vec::new(),
             demonstration: None,
         };
+        let sets: Vec<[&str; 2]> = self.datasets.iter().map(LabelledSet::place).collect();
+        self.folder.claim(&report, &sets, self.video.is_some())?;
         if let Some(demonstration) = &self.suite.demonstration {
             observer.tell(Event::Demonstrating)?;
             report.demonstration = Some(demonstration.run()?);
@@ -175,6 +178,8 @@ impl Evaluation<'_> {
         for video in videos {
             video.run(self, &mut report, &mut observer)?;
         }
+        report.complete = true;
+        self.folder.write(&report)?;
         Ok(report)
     }
 }

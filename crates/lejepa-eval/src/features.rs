@@ -30,6 +30,9 @@ pub(crate) struct ImageFeatures {
     pub(crate) broken: Vec<BrokenImage>,
 }
 
+/// Encoders of smaller images see all of them.
+const LEAST_WITH_MARGIN: usize = 96;
+
 impl FeatureSource<'_> {
     /// What is computed where a probe would like to see an output: that, or the embedding.
     pub(crate) fn output(&self, wanted: Output) -> Output {
@@ -37,6 +40,17 @@ impl FeatureSource<'_> {
             Self::Encoder(encoder) if encoder.has(wanted) => wanted,
             _ => Output::Embedding,
         }
+    }
+
+    /// How images are prepared if they are to have a margin around the crop. None if that is how they are, and
+    /// for encoders of small images, which see all of them.
+    pub(crate) fn with_margin(&self, factor: f64) -> Option<Preprocess> {
+        let preprocess = match self {
+            Self::Encoder(encoder) => encoder.preprocess(),
+            Self::Pixels(preprocess) => preprocess,
+        };
+        let side = preprocess.crop_height.min(preprocess.crop_width);
+        preprocess.with_margin(factor).filter(|_| side >= LEAST_WITH_MARGIN)
     }
 
     /// The kind of features in a protocol string.

@@ -67,6 +67,13 @@ impl ImageList {
         list
     }
 
+    /// Splits of a dataset, one after the other.
+    pub(crate) fn of_all(splits: Vec<(Split, Box<dyn Dataset>)>) -> Self {
+        let mut list = Self::default();
+        splits.into_iter().for_each(|(split, dataset)| list.add(Some(split), dataset));
+        list
+    }
+
     /// Some of the images, in the order given. Numbers that no image has are left out.
     pub fn select(mut self, images: &[usize]) -> Self {
         let known = images.iter().filter(|&&image| image < self.len());

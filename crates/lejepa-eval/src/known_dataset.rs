@@ -108,6 +108,11 @@ impl KnownDataset {
         KNOWN.iter().find(|known| known.format == format && known.classes == classes)
     }
 
+    /// Whether people score it by the mean over classes of the accuracy within each.
+    pub(crate) fn per_class(&self) -> bool {
+        matches!(self.name, "aircraft" | "flowers102" | "pets")
+    }
+
     /// The set's folder or file below another.
     pub fn find(&self, root: &Path) -> Option<PathBuf> {
         let candidates = self.folders.iter().map(|folder| root.join(folder));

@@ -16,6 +16,8 @@ pub struct LabelledSet {
     pub(crate) test: LabelledImages,
     pub(crate) classes: Vec<String>,
     path: String,
+    /// What is learnt from and asked about.
+    splits: Splits,
     /// The published set that it is, or a part of.
     known: Option<&'static KnownDataset>,
     notes: Vec<String>,
@@ -35,23 +37,48 @@ impl LabelledSet {
         let train = open_source(source, Split::Train)?;
         let mut notes = train.notes().to_vec();
         let mut classes = train.class_names().to_vec();
-        let (train, test) = match open_source(source, Split::Test) {
-            Ok(test) => {
-                notes.extend_from_slice(test.notes());
-                if test.class_names().len() > classes.len() {
-                    classes = test.class_names().to_vec();
-                }
-                (Part::whole(train, Split::Train, source)?, Part::whole(test, Split::Test, source)?)
+        let mut train = Part::whole(train, Split::Train, source)?;
+        let mut splits = Splits { learnt: Learnt::Train, asked: Asked::HeldBack };
+        let test = match Part::asked(source, suite.test_split, &mut notes)? {
+            Some((split, test)) => {
+                splits.asked = Asked::Split(split);
+                test
             }
-            Err(lejepa_data::Error::NoSplit { .. }) => {
+            None => {
                 notes.push(
                     "there is no test split: a fifth of every class, always the same, was held back as such"
                         .into(),
                 );
-                Part::whole(train, Split::Train, source)?.divide(open_source(source, Split::Train)?)
+                let (rest, test) = train.divide(open_source(source, Split::Train)?);
+                train = rest;
+                test
             }
-            Err(error) => return Err(error.into()),
         };
+        for dataset in test.sections.iter().map(|(_, dataset)| dataset) {
+            if splits.asked != Asked::HeldBack {
+                notes.extend_from_slice(dataset.notes());
+            }
+            if dataset.class_names().len() > classes.len() {
+                classes = dataset.class_names().to_vec();
+            }
+        }
+        if suite.use_validation {
+            match (splits.asked, open_source(source, Split::Validation)) {
+                (Asked::Split(Split::Validation), _) => notes.push(
+                    "validation images are asked about, and therefore not learnt from as the suite would"
+                        .into(),
+                ),
+                (_, Ok(validation)) => {
+                    notes.extend_from_slice(validation.notes());
+                    train.join(validation, source)?;
+                    splits.learnt = Learnt::TrainAndValidation;
+                }
+                (_, Err(lejepa_data::Error::NoSplit { .. })) => {
+                    notes.push("there is no validation split to learn from".into());
+                }
+                (_, Err(error)) => return Err(error.into()),
+            }
+        }
         let train = train.limited(suite.train_limit, suite.seed);
         let test = test.limited(suite.test_limit, suite.seed);
         let occurring: BTreeSet<usize> = train.labels.iter().copied().collect();
@@ -77,14 +104,31 @@ impl LabelledSet {
             train,
             test,
             classes,
+            splits,
             known,
             notes,
         })
     }
 
+    /// What of the data is learnt and asked, in a protocol string: nothing for the training and the test split.
+    pub(crate) fn protocol(&self) -> &'static str {
+        match (self.splits.learnt, self.splits.asked) {
+            (Learnt::Train, Asked::Split(Split::Validation)) => "test=val",
+            (Learnt::Train, Asked::HeldBack) => "test=fifth",
+            (Learnt::Train, Asked::Split(_)) => "",
+            (Learnt::TrainAndValidation, Asked::HeldBack) => "train+val:test=fifth",
+            (Learnt::TrainAndValidation, Asked::Split(_)) => "train+val",
+        }
+    }
+
     /// Its short name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Its short name and where it lies.
+    pub(crate) fn place(&self) -> [&str; 2] {
+        [&self.name, &self.path]
     }
 
     /// What a user should know about the data, such as listed images that are not there.
@@ -121,14 +165,23 @@ impl LabelledSet {
                 ));
             }
         }
+        let fingerprints = [self.train.images.data_fingerprint()?, self.test.images.data_fingerprint()?];
+        if fingerprints[0] == fingerprints[1] && self.splits.asked != Asked::HeldBack {
+            notes.push(
+                "training and test split are the same images: what is measured is memory, not generalisation"
+                    .into(),
+            );
+        }
         Ok(DatasetReport {
             name: self.name.clone(),
             path: self.path.clone(),
-            fingerprints: [self.train.images.data_fingerprint()?, self.test.images.data_fingerprint()?],
+            fingerprints,
             train: self.train.labels.len(),
             train_available: self.train.available,
             test: self.test.labels.len(),
             test_available: self.test.available,
+            splits: self.splits.names(),
+            per_class: suite.per_class || self.known.is_some_and(KnownDataset::per_class),
             classes: self.classes.clone(),
             notes,
             seen: Vec::new(),
@@ -141,10 +194,45 @@ impl LabelledSet {
     }
 }
 
-/// A split before the suite has taken its share of it.
+/// Which images of a set are learnt from, and which are asked about.
+#[derive(Clone, Copy)]
+struct Splits {
+    learnt: Learnt,
+    asked: Asked,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Learnt {
+    Train,
+    TrainAndValidation,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Split(Split),
+    /// A share of the training split.
+    HeldBack,
+}
+
+impl Splits {
+    /// Both for a report.
+    fn names(self) -> [String; 2] {
+        let learnt = match self.learnt {
+            Learnt::Train => "training split",
+            Learnt::TrainAndValidation => "training and validation split",
+        };
+        let asked = match self.asked {
+            Asked::Split(split) => format!("{} split", split.name()),
+            Asked::HeldBack => "a fifth of the training split".into(),
+        };
+        [learnt.into(), asked]
+    }
+}
+
+/// A split, or several, before the suite has taken its share of it.
 struct Part {
-    dataset: Box<dyn Dataset>,
-    split: Split,
+    sections: Vec<(Split, Box<dyn Dataset>)>,
+    /// Numbers of images, through all sections.
     indices: Vec<usize>,
     labels: Vec<usize>,
 }
@@ -157,7 +245,52 @@ impl Part {
             .iter()
             .map(|&index| dataset.label(index).ok_or_else(|| unlabelled(index)))
             .collect::<Result<_>>()?;
-        Ok(Self { dataset, split, indices, labels })
+        Ok(Self { sections: vec![(split, dataset)], indices, labels })
+    }
+
+    /// The split that is asked about: the one that is named, else the test split, else the validation split
+    /// where there is no test split or one without labels, as ImageNet's. None if there is none of these.
+    fn asked(
+        source: &SourceConfig,
+        named: Option<Split>,
+        notes: &mut Vec<String>,
+    ) -> Result<Option<(Split, Self)>> {
+        let open = |split| -> Result<Self> { Self::whole(open_source(source, split)?, split, source) };
+        if let Some(split) = named {
+            return Ok(Some((split, open(split)?)));
+        }
+        let absent = |error: &Error| matches!(error, Error::Data(lejepa_data::Error::NoSplit { .. }));
+        let why = match open(Split::Test) {
+            Ok(test) => return Ok(Some((Split::Test, test))),
+            Err(error) if absent(&error) => "there is no test split",
+            Err(Error::Unlabelled { .. }) => "the test split has images without labels",
+            Err(error) => return Err(error),
+        };
+        match open(Split::Validation) {
+            Ok(validation) => {
+                notes.push(format!("{why}: the validation split is asked about instead"));
+                Ok(Some((Split::Validation, validation)))
+            }
+            Err(error) if absent(&error) && why == "there is no test split" => Ok(None),
+            // What is wrong with the test split is the better answer.
+            Err(error) if absent(&error) => open(Split::Test).map(|test| Some((Split::Test, test))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Adds the images of another split with the same classes.
+    fn join(&mut self, dataset: Box<dyn Dataset>, source: &SourceConfig) -> Result<()> {
+        let first: usize = self.sections.iter().map(|(_, dataset)| dataset.len()).sum();
+        let own = self.sections.first().map_or(&[][..], |(_, dataset)| dataset.class_names());
+        let shared = own.len().min(dataset.class_names().len());
+        if own[..shared] != dataset.class_names()[..shared] {
+            return Err(Error::OtherClasses { path: source.path.clone() });
+        }
+        let Self { sections, indices, labels } = Self::whole(dataset, Split::Validation, source)?;
+        self.sections.extend(sections);
+        self.indices.extend(indices.into_iter().map(|index| first + index));
+        self.labels.extend(labels);
+        Ok(())
     }
 
     /// Divides a training split; `again` is the same dataset once more.
@@ -168,13 +301,14 @@ impl Part {
         let labels = |indices: &[usize]| indices.iter().map(|&index| self.labels[index]).collect();
         let (train_labels, test_labels) = (labels(&train), labels(&test));
         (
-            Self { dataset: self.dataset, split: Split::Train, indices: train, labels: train_labels },
-            Self { dataset: again, split: Split::Train, indices: test, labels: test_labels },
+            Self { sections: self.sections, indices: train, labels: train_labels },
+            Self { sections: vec![(Split::Train, again)], indices: test, labels: test_labels },
         )
     }
 
     fn limited(self, limit: Option<usize>, seed: u64) -> LabelledImages {
-        let Self { dataset, split, indices, labels } = self;
+        let Self { sections, indices, labels } = self;
+        let split = sections.first().map_or(Split::Train, |(split, _)| *split);
         let mut chosen: Vec<usize> = (0..indices.len()).collect();
         if let Some(limit) = limit.filter(|&limit| limit < chosen.len()) {
             chosen.shuffle(&mut generator(seed, Purpose::Evaluation, split as u64, 0));
@@ -183,7 +317,7 @@ impl Part {
         }
         let taken: Vec<usize> = chosen.iter().map(|&place| indices[place]).collect();
         LabelledImages {
-            images: ImageList::of(split, dataset).select(&taken),
+            images: ImageList::of_all(sections).select(&taken),
             labels: chosen.iter().map(|&place| labels[place]).collect(),
             available: indices.len(),
         }

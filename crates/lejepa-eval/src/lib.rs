@@ -37,9 +37,11 @@ mod paper;
 mod picture;
 mod pixels;
 mod probe;
+mod program;
 mod remarks;
 mod report;
 mod report_folder;
+mod row_hashes;
 #[cfg(test)]
 mod samples;
 mod score_table;

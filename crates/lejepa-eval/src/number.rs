@@ -77,7 +77,7 @@ pub(crate) fn shots(shots: Shots) -> String {
 /// What an interval is over, in a word.
 pub(crate) fn source(source: Source) -> &'static str {
     match source {
-        Source::Draws => "draws",
+        Source::DrawsAndTestImages => "draws, images",
         Source::TestImages => "images",
     }
 }
@@ -85,7 +85,7 @@ pub(crate) fn source(source: Source) -> &'static str {
 /// The name of a test.
 pub(crate) fn test(test: PairedTest) -> &'static str {
     match test {
-        PairedTest::PairedT => "paired t",
+        PairedTest::TwoWayT => "t, draws and images",
         PairedTest::McNemar => "McNemar",
     }
 }

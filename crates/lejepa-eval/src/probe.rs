@@ -72,6 +72,14 @@ impl Probe {
         }
     }
 
+    /// A column's title with what the probe looks at, if that is not the embedding.
+    pub(crate) fn column(&self, output: Output) -> String {
+        match output {
+            Output::Embedding => self.title(),
+            output => format!("{} ({})", self.title(), output.name()),
+        }
+    }
+
     /// The chosen setting's letter or name in a protocol string.
     pub(crate) fn setting(&self) -> &'static str {
         match self {

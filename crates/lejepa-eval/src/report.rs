@@ -16,6 +16,8 @@ pub struct Report {
     pub suite: String,
     /// What the suite is for, in a sentence.
     pub about: String,
+    /// Whether all was measured; not while the evaluation runs.
+    pub complete: bool,
     /// The command line that made the report, and makes it again.
     pub command: String,
     /// Draws training images and what probes hold out.
@@ -36,7 +38,7 @@ pub struct Report {
 
 impl Report {
     /// The version that this code writes.
-    pub const FORMAT: u32 = 2;
+    pub const FORMAT: u32 = 3;
 
     /// Whether anything was found yet.
     pub(crate) fn has_results(&self) -> bool {
@@ -45,6 +47,7 @@ impl Report {
             version: _,
             suite: _,
             about: _,
+            complete: _,
             command: _,
             seed: _,
             candidates: _,
@@ -91,6 +94,10 @@ pub struct DatasetReport {
     pub test: usize,
     /// Test images there are.
     pub test_available: usize,
+    /// What the training and the test images are, such as `training and validation split`.
+    pub splits: [String; 2],
+    /// Whether it is usually scored by the mean over classes of the accuracy within each.
+    pub per_class: bool,
     /// Names of the classes, in the order of their labels.
     pub classes: Vec<String>,
     /// What a reader should know of the data, such as unreadable images.
@@ -138,6 +145,8 @@ pub struct ProbeResult {
     pub deviation: Option<f64>,
     /// Where the accuracy lies with 95 % confidence.
     pub interval: Interval,
+    /// Mean over classes of the accuracy within each, over all draws.
+    pub class_mean: f64,
     /// Mean over draws of the share of test images whose class is among the five highest scores; none with
     /// five classes or fewer.
     pub top5: Option<f64>,
@@ -166,8 +175,8 @@ pub struct Interval {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// The drawn training samples (Student's t).
-    Draws,
+    /// The drawn training samples and the test images (Wilson, with the standard error of both).
+    DrawsAndTestImages,
     /// The test images (Wilson).
     TestImages,
 }
@@ -213,8 +222,8 @@ pub struct Comparison {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PairedTest {
-    /// Student's t on the differences of all draws.
-    PairedT,
+    /// Student's t on the differences of all draws and test images, with the standard error of both.
+    TwoWayT,
     /// McNemar's exact test on the test images that one of the two gets right.
     McNemar,
 }

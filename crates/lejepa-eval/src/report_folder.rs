@@ -15,10 +15,10 @@
 use std::path::{Path, PathBuf};
 
 use lejepa_data::write_atomically;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
-use crate::{Draw, Error, ImageList, Report, Result, Shots, to_csv, to_html, to_markdown};
+use crate::{CandidateInfo, Draw, Error, ImageList, Report, Result, Shots, to_csv, to_html, to_markdown};
 
 /// Where an evaluation writes.
 #[derive(Debug, Clone)]
@@ -35,6 +35,64 @@ struct DrawnSample<'a> {
     class: &'a str,
 }
 
+/// Files of a report besides `report.json`.
+const WRITTEN: [&str; 7] = [
+    "report.md",
+    "report.html",
+    "scores.csv",
+    "classes.csv",
+    "confusion.csv",
+    "isotropy.csv",
+    "verdicts.csv",
+];
+
+/// What tells one evaluation from another, of any version of the report.
+#[derive(Deserialize)]
+struct EarlierReport {
+    suite: String,
+    candidates: Vec<EarlierCandidate>,
+    datasets: Vec<EarlierDataset>,
+    #[serde(default)]
+    videos: Vec<serde::de::IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct EarlierCandidate {
+    name: String,
+    description: String,
+    fingerprint: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct EarlierDataset {
+    name: String,
+    path: String,
+}
+
+impl EarlierReport {
+    /// What of it the new report will not have, in words. A set that was not reached is no difference, nor is
+    /// an encoder that was trained further or moved.
+    fn differs(&self, new: &Report, sets: &[[&str; 2]], has_video: bool) -> Option<String> {
+        if self.suite != new.suite {
+            return Some(format!("a report of the suite {}", self.suite));
+        }
+        let known = |set: &&EarlierDataset| sets.contains(&[set.name.as_str(), set.path.as_str()]);
+        if let Some(set) = self.datasets.iter().find(|set| !known(set)) {
+            return Some(format!("a report of {}", set.path));
+        }
+        let known = |candidate: &&EarlierCandidate| {
+            let same_weights =
+                |it: &CandidateInfo| it.fingerprint.is_some() && it.fingerprint == candidate.fingerprint;
+            let same = |it: &CandidateInfo| it.description == candidate.description || same_weights(it);
+            candidate.fingerprint.is_none() || new.candidates.iter().any(same)
+        };
+        if let Some(candidate) = self.candidates.iter().find(|candidate| !known(candidate)) {
+            return Some(format!("a report of {}, {}", candidate.name, candidate.description));
+        }
+        (!self.videos.is_empty() && !has_video).then(|| "masks of clips".into())
+    }
+}
+
 impl ReportFolder {
     /// A folder that need not be there yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
@@ -44,6 +102,36 @@ impl ReportFolder {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Makes sure that what lies in the folder is of the same evaluation, begun or done before, and removes
+    /// what this one will not write again. A report of other data, another suite or other encoders stays.
+    pub(crate) fn claim(&self, report: &Report, sets: &[[&str; 2]], has_video: bool) -> Result<()> {
+        let refuse = |found: String| Err(Error::OtherReport { found, folder: self.path.clone() });
+        if let Ok(bytes) = std::fs::read(self.path.join("report.json")) {
+            let Ok(earlier) = serde_json::from_slice::<EarlierReport>(&bytes) else {
+                return refuse("a report.json that is not of an evaluation".into());
+            };
+            if let Some(found) = earlier.differs(report, sets, has_video) {
+                return refuse(found);
+            }
+        } else if let Some(name) = WRITTEN.iter().find(|name| self.path.join(name).exists()) {
+            return refuse(format!("a {name} that is not of an evaluation"));
+        }
+        for name in WRITTEN {
+            self.remove(|path| std::fs::remove_file(path), name)?;
+        }
+        self.remove(|path| std::fs::remove_dir_all(path), "draws")
+    }
+
+    fn remove(&self, remove: impl Fn(&Path) -> std::io::Result<()>, name: &str) -> Result<()> {
+        let path = self.path.join(name);
+        match remove(&path) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(lejepa_data::Error::Io { action: "remove", path, source }.into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Writes the report in all its forms; each file is whole at any moment.

@@ -336,6 +336,7 @@ fn report(suite: &str, about: &str) -> Report {
         version: "0.1.0".into(),
         suite: suite.into(),
         about: about.into(),
+        complete: false,
         command: format!(
             "lejepa eval runs/vit-small/encoder.onnx baselines/dinov2.onnx --suite {suite} --data-root data"
         ),
@@ -397,7 +398,7 @@ fn dataset(report: &Report, set: &Set<'_>) -> DatasetReport {
                     difference: first.accuracy - second.accuracy,
                     p: 0.05 * wobble(comparisons.len()).abs()
                         / (1. + 50. * (first.accuracy - second.accuracy).powi(2)),
-                    test: if shots == Shots::All { PairedTest::McNemar } else { PairedTest::PairedT },
+                    test: if shots == Shots::All { PairedTest::McNemar } else { PairedTest::TwoWayT },
                 });
             }
         }
@@ -410,6 +411,8 @@ fn dataset(report: &Report, set: &Set<'_>) -> DatasetReport {
         train_available: PER_CLASS * set.classes,
         test: TEST * set.classes,
         test_available: TEST * set.classes,
+        splits: ["training split", "test split"].map(str::to_owned),
+        per_class: false,
         classes: (0..set.classes)
             .map(|class| {
                 format!("{} {class}", ["common", "rather rare", "spotted", "great northern"][class % 4])
@@ -478,8 +481,9 @@ fn result(
         interval: Interval {
             low: (accuracy - half).max(0.),
             high: (accuracy + half).min(1.),
-            over: if draws.len() > 1 { Source::Draws } else { Source::TestImages },
+            over: if draws.len() > 1 { Source::DrawsAndTestImages } else { Source::TestImages },
         },
+        class_mean: accuracy - 0.01,
         top5: (set.classes > 5).then_some(1. - 0.4 * (1. - accuracy)),
         class_accuracies,
         confusion,

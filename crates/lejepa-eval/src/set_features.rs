@@ -8,14 +8,19 @@ use crate::evaluation::Observer;
 use crate::features::ImageFeatures;
 use crate::labelled_set::LabelledImages;
 use crate::memory::{available, lack};
+use crate::row_hashes::RowHashes;
 use crate::{Candidate, Draw, Error, Event, Features, LabelledSet, Result, Shots};
 
 /// Features with the classes of their images.
 pub(crate) struct SetFeatures {
     /// What of the encoder they are.
     pub(crate) output: Output,
+    /// Pixels of an image's short side before the crop, if not what the encoder says itself.
+    pub(crate) resize: Option<usize>,
     /// Names of the training and test features.
     pub(crate) keys: [String; 2],
+    /// Hashes of the training and test features and labels themselves.
+    pub(crate) digests: [String; 2],
     pub(crate) train: Features,
     pub(crate) test: Features,
     /// Numbers of the readable training images.
@@ -48,14 +53,30 @@ impl SetFeatures {
         };
         let train_features = compute(train)?;
         let test_features = compute(test)?;
+        let (train_images, test_images) = (train_features.images.clone(), test_features.images.clone());
+        let mut notes = unreadable(&[("training", &train_features), ("test", &test_features)]);
+        let train_features = labelled(dataset, candidate, train, train_features)?;
+        let test_features = labelled(dataset, candidate, test, test_features)?;
+        let [train_rows, test_rows] =
+            [&train_features, &test_features].map(|features| RowHashes::of(features.values().view()));
+        if output == Output::Embedding {
+            notes.extend(train_rows.shared_with(&test_rows).map(|shared| {
+                format!("{shared} have the very features of a training image: the splits share images")
+            }));
+        }
+        let digest = |rows: &RowHashes, features: &Features| {
+            rows.digest(features.targets().labels().unwrap_or_default())
+        };
         Ok(Self {
             output,
+            resize: None,
             keys: [source.key(output, &train.images)?, source.key(output, &test.images)?],
-            train_images: train_features.images.clone(),
-            test_images: test_features.images.clone(),
-            notes: unreadable(&[("training", &train_features), ("test", &test_features)]),
-            train: labelled(dataset, candidate, train, train_features)?,
-            test: labelled(dataset, candidate, test, test_features)?,
+            digests: [digest(&train_rows, &train_features), digest(&test_rows, &test_features)],
+            train_images,
+            test_images,
+            notes,
+            train: train_features,
+            test: test_features,
         })
     }
 

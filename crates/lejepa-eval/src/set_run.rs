@@ -1,6 +1,6 @@
 //! All candidates and probes of an evaluation on one set.
 
-use lejepa_data::Output;
+use lejepa_data::{Output, ResizeRule};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -11,8 +11,8 @@ use crate::set_features::SetFeatures;
 use crate::set_pictures::Illustration;
 use crate::task::Task;
 use crate::{
-    CandidateIsotropy, CandidatePictures, DatasetReport, Draw, Drawing, Evaluation, Event, Isotropy,
-    LabelledSet, Pictures, Probe, Report, Result, Shots,
+    Candidate, CandidateIsotropy, CandidatePictures, DatasetReport, Draw, Drawing, Evaluation, Event,
+    FeatureSource, Isotropy, LabelledSet, Pictures, Probe, Report, Result, Shots,
 };
 
 /// An evaluation at work; the last set of the report is this one.
@@ -21,8 +21,19 @@ pub(crate) struct SetRun<'a, 'b> {
     dataset: &'a LabelledSet,
     report: &'a mut Report,
     observer: &'a mut Observer<'b>,
-    /// What was measured, for comparisons: candidate, probe, shots and predictions.
-    cells: Vec<(usize, String, Shots, Cell)>,
+    /// What was measured, for comparisons.
+    cells: Vec<Known>,
+}
+
+/// A cell of the report with its predictions.
+struct Known {
+    candidate: usize,
+    /// Of its column.
+    title: String,
+    shots: Shots,
+    /// Numbers of the test images that were asked.
+    images: Vec<usize>,
+    cell: Cell,
 }
 
 impl<'a, 'b> SetRun<'a, 'b> {
@@ -39,22 +50,54 @@ impl<'a, 'b> SetRun<'a, 'b> {
         let suite = self.evaluation.suite;
         for candidate in 0..self.evaluation.candidates.len() {
             let mut known: Vec<SetFeatures> = Vec::new();
-            for probe in &suite.probe {
-                let features = self.features(candidate, probe.output(), &mut known)?;
-                self.score(candidate, probe, features)?;
+            for (number, probe) in suite.probe.iter().enumerate() {
+                for output in self.outputs(candidate, probe) {
+                    let resize = suite.knn_resize.filter(|_| matches!(probe, Probe::Knn(_)));
+                    let features = self.features(candidate, (output, resize), &mut known)?;
+                    self.score(candidate, probe, features)?;
+                }
+                // Features are large: what only k-NN looks at goes before another probe takes its own.
+                if !matches!(suite.probe.get(number + 1), Some(Probe::Knn(_))) {
+                    known.retain(|features| features.resize.is_none());
+                }
             }
             if let Some(isotropy) = &suite.isotropy {
-                let features = self.features(candidate, Output::Embedding, &mut known)?;
+                let features = self.features(candidate, (Output::Embedding, None), &mut known)?;
                 self.shape(candidate, isotropy, features)?;
             }
             if let Some(pictures) = &suite.pictures {
                 // What the first probe saw.
                 let output = known.first().map_or(Output::Embedding, |features| features.output);
-                let features = self.features(candidate, output, &mut known)?;
+                let features = self.features(candidate, (output, None), &mut known)?;
                 self.draw(candidate, pictures, features)?;
             }
         }
         Ok(())
+    }
+
+    /// What a probe looks at. Where not all candidates have what it would like to see, it looks at the
+    /// embedding of all of them, and at that of those that have it beside: only like is compared with like.
+    fn outputs(&mut self, candidate: usize, probe: &Probe) -> Vec<Output> {
+        let (wanted, candidates) = (probe.output(), self.evaluation.candidates);
+        let has = |candidate: &Candidate<'_>| candidate.source.output(wanted) == wanted;
+        let lacking: Vec<&str> =
+            candidates.iter().filter(|it| !has(it)).map(|candidate| candidate.name.as_str()).collect();
+        if lacking.is_empty() {
+            return vec![wanted];
+        }
+        if lacking.len() < candidates.len() {
+            let note = format!(
+                "{} looks at {} where there is one, in a column of its own, and at the embedding of all: none \
+                 of {}",
+                probe.title(),
+                wanted.name(),
+                lacking.join(", ")
+            );
+            if let Some(set) = self.set().filter(|set| !set.notes.contains(&note)) {
+                set.notes.push(note);
+            }
+        }
+        if has(&candidates[candidate]) { vec![Output::Embedding, wanted] } else { vec![Output::Embedding] }
     }
 
     fn set(&mut self) -> Option<&mut DatasetReport> {
@@ -67,20 +110,39 @@ impl<'a, 'b> SetRun<'a, 'b> {
         self.observer.tell(Event::Scored(self.report))
     }
 
-    /// What a probe looks at: an output that the encoder has, from `known` if it is there.
+    /// What a probe looks at: an output that the encoder has, of images with a margin around the crop if there
+    /// is a factor for that, from `known` if it is there.
     fn features<'f>(
         &mut self,
         candidate: usize,
-        wanted: Output,
+        (wanted, resize): (Output, Option<f64>),
         known: &'f mut Vec<SetFeatures>,
     ) -> Result<&'f SetFeatures> {
         let candidate = &self.evaluation.candidates[candidate];
         let output = candidate.source.output(wanted);
-        if let Some(place) = known.iter().position(|features| features.output == output) {
+        let prepared = resize.and_then(|factor| candidate.source.with_margin(factor));
+        let side = prepared.as_ref().and_then(|preprocess| match preprocess.resize {
+            ResizeRule::ShortSide(side) => Some(side),
+            ResizeRule::Squash => None,
+        });
+        let same = |features: &SetFeatures| features.output == output && features.resize == side;
+        if let Some(place) = known.iter().position(same) {
             return Ok(&known[place]);
         }
         let place = (output, self.evaluation.cache);
-        let features = SetFeatures::compute(self.dataset, candidate, place, self.observer)?;
+        let mut features = match (&prepared, candidate.source) {
+            (None, _) => SetFeatures::compute(self.dataset, candidate, place, self.observer)?,
+            (Some(preprocess), FeatureSource::Pixels(_)) => {
+                let candidate = Candidate { source: FeatureSource::Pixels(preprocess), ..candidate.clone() };
+                SetFeatures::compute(self.dataset, &candidate, place, self.observer)?
+            }
+            (Some(preprocess), FeatureSource::Encoder(encoder)) => {
+                let encoder = encoder.prepared_by(preprocess.clone())?;
+                let candidate = Candidate { source: FeatureSource::Encoder(&encoder), ..candidate.clone() };
+                SetFeatures::compute(self.dataset, &candidate, place, self.observer)?
+            }
+        };
+        features.resize = side;
         if let Some(set) = self.set() {
             let new: Vec<&String> = features.notes.iter().filter(|note| !set.notes.contains(note)).collect();
             let new: Vec<String> = new.into_iter().cloned().collect();
@@ -106,12 +168,14 @@ impl<'a, 'b> SetRun<'a, 'b> {
             folder.write_draws(&dataset.name, &dataset.train.images, &features.in_list(&drawn))?;
         }
         let sizes = drawing.sizes();
+        let title = probe.column(features.output);
         for (shots, draws) in drawn {
             let candidate = &candidates[number];
-            let task = Task { dataset, candidate, probe, features, shots, draws: &draws };
+            let task = Task { dataset, candidate, probe, features, title: &title, shots, draws: &draws };
             if let Some(cell) = self.cell(&task)? {
-                self.add(&cell, &task.heading(&sizes));
-                self.cells.push((number, probe.title(), shots, cell));
+                self.add(&cell, &task.heading(&sizes), &features.test_images);
+                let (title, images) = (title.clone(), features.test_images.clone());
+                self.cells.push(Known { candidate: number, title, shots, images, cell });
             }
             self.write()?;
         }
@@ -119,15 +183,17 @@ impl<'a, 'b> SetRun<'a, 'b> {
     }
 
     /// Puts a cell into the report, and the candidates before it beside it.
-    fn add(&mut self, cell: &Cell, heading: &Heading<'_>) {
+    fn add(&mut self, cell: &Cell, heading: &Heading<'_>, images: &[usize]) {
         let Self { evaluation, report, cells, .. } = self;
         let Some(set) = report.datasets.last_mut() else { return };
         set.results.push(cell.result(heading));
-        let title = heading.probe.title();
-        let same = cells.iter().filter(|(_, probe, shots, _)| *probe == title && *shots == heading.shots);
-        for (number, .., other) in same {
-            let first = Heading { candidate: &evaluation.candidates[*number].name, ..*heading };
-            set.comparisons.push(other.compare(&first, (cell, heading.candidate)));
+        // An image that one of two candidates could not be asked about leaves nothing to pair.
+        let same = |known: &&Known| {
+            known.title == heading.title && known.shots == heading.shots && known.images == images
+        };
+        for known in cells.iter().filter(same) {
+            let first = Heading { candidate: &evaluation.candidates[known.candidate].name, ..*heading };
+            set.comparisons.push(known.cell.compare(&first, (cell, heading.candidate)));
         }
     }
 
@@ -162,7 +228,7 @@ impl<'a, 'b> SetRun<'a, 'b> {
             self.observer.tell(Event::Probing {
                 dataset: &task.dataset.name,
                 candidate: &task.candidate.name,
-                probe: &task.probe.title(),
+                probe: task.title,
                 shots: task.shots,
                 draw: draw.number,
             })?;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use lejepa_data::Split;
 use serde::{Deserialize, Serialize};
 
 use crate::{Demonstration, Error, Isotropy, Pictures, Probe, Result, Shots, paper};
@@ -28,6 +29,18 @@ pub struct Suite {
     /// Draws of training samples, where not all are taken.
     #[serde(default = "three")]
     pub draws: usize,
+    /// Whether validation images are learnt from too, as most tables of transfer learning do.
+    #[serde(default)]
+    pub use_validation: bool,
+    /// The split that is asked about, instead of the test split.
+    pub test_split: Option<Split>,
+    /// Whether the mean over classes of the accuracy within each has a column; it always has one for sets
+    /// that are usually scored so.
+    #[serde(default)]
+    pub per_class: bool,
+    /// For k-NN, the short side of an image over that of the crop, for encoders of at least 96 pixels: 256 to
+    /// 224 is 1.143. What the encoder says itself if absent.
+    pub knn_resize: Option<f64>,
     /// The most training images that are used; all if absent.
     pub train_limit: Option<usize>,
     /// The most test images that are used; all if absent.
@@ -53,7 +66,7 @@ pub struct Suite {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Baseline {
-    /// The same encoder before its first step.
+    /// The same encoder before its first step; of imported weights, the same architecture with random ones.
     Untrained,
     /// The values that the first encoder would see.
     Pixels,
@@ -107,12 +120,25 @@ impl Suite {
         Ok(suite)
     }
 
-    fn check(&self) -> std::result::Result<(), String> {
+    /// What is wrong with it.
+    pub fn check(&self) -> std::result::Result<(), String> {
         if self.probe.is_empty() && self.isotropy.is_none() && self.demonstration.is_none() {
             return Err("it has no probe".into());
         }
         if [self.train_limit, self.test_limit].contains(&Some(0)) {
             return Err("a limit must be at least 1, got: 0".into());
+        }
+        match self.test_split {
+            Some(Split::Train | Split::Unlabelled) => {
+                return Err("`test_split` must be \"test\" or \"validation\"".into());
+            }
+            Some(Split::Validation) if self.use_validation => {
+                return Err("`use_validation` learns from the images that `test_split` asks about".into());
+            }
+            _ => {}
+        }
+        if let Some(factor) = self.knn_resize.filter(|factor| !(1. ..=2.).contains(factor)) {
+            return Err(format!("`knn_resize` must be between 1 and 2, got: {factor}"));
         }
         if self.shots.is_empty() {
             return Err("`shots` needs at least one value".into());
@@ -181,6 +207,9 @@ mod tests {
             ("datasets = [\"../x\"]", "../x"),
             ("paper = [\"table\"]", "transfer"),
             ("train_limit = 0", "limit"),
+            ("test_split = \"train\"", "test_split"),
+            ("knn_resize = 256.0", "knn_resize"),
+            ("test_split = \"validation\"\nuse_validation = true", "use_validation"),
         ] {
             assert!(problem(&format!("{line}\n{knn}")).contains(named), "{line}");
         }

@@ -8,8 +8,9 @@ use crate::cell::{Cell, CellDraw, Heading, TOP};
 use crate::evaluation::Observer;
 use crate::memory::lack;
 use crate::probe::Answer;
+use crate::program::program;
 use crate::set_features::SetFeatures;
-use crate::{Candidate, Draw, DrawResult, Error, Event, LabelledSet, Probe, Report, Result, Shots};
+use crate::{Candidate, Draw, DrawResult, Error, Event, LabelledSet, Probe, Result, Shots};
 
 /// One cell that is to be measured.
 #[derive(Clone, Copy)]
@@ -18,6 +19,8 @@ pub(crate) struct Task<'a> {
     pub(crate) candidate: &'a Candidate<'a>,
     pub(crate) probe: &'a Probe,
     pub(crate) features: &'a SetFeatures,
+    /// Of its column.
+    pub(crate) title: &'a str,
     pub(crate) shots: Shots,
     pub(crate) draws: &'a [Draw],
 }
@@ -30,18 +33,23 @@ impl Task<'_> {
     pub(crate) fn heading<'a>(&'a self, sizes: &'a [usize]) -> Heading<'a> {
         Heading {
             candidate: &self.candidate.name,
+            title: self.title,
             probe: self.probe,
             shots: self.shots,
             feature: self.candidate.source.tag(self.features.output),
+            resize: self.features.resize,
+            splits: self.dataset.protocol(),
             sizes,
             labels: self.labels(),
         }
     }
 
-    /// A name for the cell: the same one stands for the same numbers.
+    /// A name for the cell: the same one stands for the same numbers. It is of the very features and labels
+    /// that go in, and of the program that makes predictions of them.
     pub(crate) fn key(&self, seed: u64) -> Result<String> {
         let samples: Vec<&[usize]> = self.draws.iter().map(|draw| draw.samples.as_slice()).collect();
-        let parts = (Report::FORMAT, &self.features.keys, self.probe, samples, seed);
+        let classes = self.dataset.classes.len();
+        let parts = (program(), &self.features.digests, classes, self.probe, samples, seed);
         let json = serde_json::to_vec(&parts).map_err(Error::Json)?;
         Ok(blake3::hash(&json).to_hex()[..24].to_string())
     }

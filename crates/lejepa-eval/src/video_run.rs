@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::evaluation::Observer;
+use crate::program::program;
 use crate::{
     ATTENTION_MASS, AttentionSettings, Candidate, Clip, ClipReport, ClipSet, Error, Evaluation, Event,
     FeatureSource, Ffmpeg, PropagationSettings, Report, Result, Segmentation, SegmentationCandidate,
@@ -20,8 +21,8 @@ pub(crate) struct VideoRun<'a> {
     candidates: Vec<SegmentationCandidate<'a>>,
 }
 
-/// Changes when the same clips come out differently.
-const VERSION: u32 = 2;
+/// In the folder of a clip's masks: the name of what they are of.
+const MARK: &str = "cell.txt";
 
 impl<'a> VideoRun<'a> {
     /// What there is to do; an error if nothing can be done.
@@ -86,8 +87,15 @@ impl<'a> VideoRun<'a> {
     ) -> Result<ClipReport> {
         let key = self.key(segmentation, clip)?;
         let folder = segmentation.out.join(&clip.name);
-        if let Some(found) = evaluation.folder.read_cell(&key).filter(|_| folder.is_dir()) {
+        let mark = folder.join(MARK);
+        let is_of_it = std::fs::read_to_string(&mark).is_ok_and(|found| found.trim() == key);
+        if let Some(found) = evaluation.folder.read_cell(&key).filter(|_| is_of_it) {
             return Ok(found);
+        }
+        // Masks of something else are not left behind.
+        if folder.is_dir() {
+            let failed = |source| lejepa_data::Error::Io { action: "remove", path: folder.clone(), source };
+            std::fs::remove_dir_all(&folder).map_err(failed)?;
         }
         let mut watch = |event: SegmentationEvent<'_>| {
             let told = observer.tell(match event {
@@ -100,6 +108,7 @@ impl<'a> VideoRun<'a> {
             if told.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
         let found = segmentation.segment(clip, &folder, &mut watch)?;
+        lejepa_data::write_atomically(&mark, |file| writeln!(file, "{key}"))?;
         evaluation.folder.write_cell(&key, &found)?;
         Ok(found)
     }
@@ -112,7 +121,7 @@ impl<'a> VideoRun<'a> {
         };
         let candidates = self.candidates.iter().map(candidate).collect::<Result<Vec<_>>>()?;
         let settings = segmentation.start()?;
-        let parts = (VERSION, self.method.protocol(), settings.size, candidates, clip.fingerprint()?);
+        let parts = (program(), self.method.protocol(), settings.size, candidates, clip.fingerprint()?);
         let json = serde_json::to_vec(&parts).map_err(Error::Json)?;
         Ok(format!("video-{}", &blake3::hash(&json).to_hex()[..24]))
     }

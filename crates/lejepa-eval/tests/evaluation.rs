@@ -45,8 +45,16 @@ impl Place {
 
     fn suite(&self) -> Suite {
         let path = self.0.path().join("suite.toml");
-        std::fs::write(&path, SUITE).unwrap();
+        if !path.exists() {
+            std::fs::write(&path, SUITE).unwrap();
+        }
         Suite::load(path.to_str().unwrap()).unwrap()
+    }
+
+    /// With lines at the start of the suite.
+    fn with(self, lines: &str) -> Self {
+        std::fs::write(self.0.path().join("suite.toml"), format!("{lines}\n{SUITE}")).unwrap();
+        self
     }
 
     fn open(&self) -> Result<LabelledSet> {
@@ -56,11 +64,16 @@ impl Place {
 
     /// Two candidates with the same pixels, stopped after some results if asked to.
     fn evaluate(&self, out: &str, stop_after: usize) -> Result<Report> {
+        self.evaluate_at(8, out, stop_after)
+    }
+
+    /// As an encoder of images with so many rows would see them.
+    fn evaluate_at(&self, side: usize, out: &str, stop_after: usize) -> Result<Report> {
         let preprocess = Preprocess {
-            resize: ResizeRule::ShortSide(8),
+            resize: ResizeRule::ShortSide(side),
             interpolation: Interpolation::Bicubic,
-            crop_height: 8,
-            crop_width: 8,
+            crop_height: side,
+            crop_width: side,
             channels: 1,
             mean: vec![0.5],
             std: vec![0.25],
@@ -201,6 +214,91 @@ fn an_unreadable_image_is_left_out_and_named() {
     let set = &place.report().datasets[0];
     assert!(set.notes.iter().any(|note| note.contains("1 training images") && note.contains("001.png")));
     assert_eq!(set.results[2].draws[0].train, 7);
+}
+
+#[test]
+fn validation_images_are_learnt_from_where_the_suite_says_so() {
+    let splits: &[(&str, &[usize])] = &[("train", &[6, 6]), ("val", &[3, 4]), ("test", &[4, 4])];
+    let report = Place::new(splits).with("use_validation = true").report();
+    let set = &report.datasets[0];
+    assert_eq!((set.train, set.test), (12 + 7, 8));
+    assert_eq!(set.splits, ["training and validation split", "test split"]);
+    assert!(set.results.iter().all(|result| result.protocol.ends_with(":train+val")), "{:?}", set.results[0]);
+    let without = &Place::new(&splits[..1]).with("use_validation = true").report().datasets[0];
+    assert!(without.notes.iter().any(|note| note.contains("no validation split")), "{:?}", without.notes);
+}
+
+#[test]
+fn a_named_split_is_asked_about_and_a_test_split_without_labels_is_not() {
+    let splits: &[(&str, &[usize])] = &[("train", &[6, 6]), ("val", &[3, 4]), ("test", &[4, 4])];
+    let named = Place::new(splits).with("test_split = \"validation\"").report();
+    assert_eq!((named.datasets[0].test, named.datasets[0].splits[1].as_str()), (7, "validation split"));
+    assert!(named.datasets[0].results[0].protocol.ends_with(":test=val"));
+    // ImageNet's layout: the test images lie in one folder, and nobody says what they show.
+    let unlabelled = Place::new(&splits[..2]);
+    std::fs::create_dir_all(unlabelled.data().join("test")).unwrap();
+    image::GrayImage::new(8, 8).save(unlabelled.data().join("test/1.png")).unwrap();
+    let set = &unlabelled.report().datasets[0];
+    assert_eq!((set.test, set.splits[1].as_str()), (7, "validation split"), "{:?}", set.notes);
+}
+
+#[test]
+fn nearest_neighbours_see_a_crop_of_larger_images_if_the_suite_says_so() {
+    let place = Place::new(&[("train", &[6, 6]), ("test", &[4, 4])]).with("knn_resize = 1.143");
+    let protocols = |side| -> Vec<bool> {
+        let report = place.evaluate_at(side, &format!("out{side}"), usize::MAX).unwrap();
+        let results = report.datasets[0].results.iter();
+        results.map(|result| result.protocol.contains(":resize110")).collect()
+    };
+    // Three numbers of shots by k-NN, three by logistic regression, of two candidates.
+    assert_eq!(protocols(96), [[true; 3], [false; 3], [true; 3], [false; 3]].concat());
+    assert_eq!(protocols(8), [false; 12], "small images are seen whole");
+}
+
+#[test]
+fn images_that_both_splits_have_are_counted() {
+    let place = Place::new(&[("train", &[5, 5]), ("test", &[5, 5])]);
+    let set = &place.report().datasets[0];
+    assert!(set.notes.iter().any(|note| note.starts_with("10 of 10 test images have the very features")));
+    let same = set.notes.iter().any(|note| note.starts_with("training and test split are the same images"));
+    assert_eq!(same, set.fingerprints[0] == set.fingerprints[1], "{:?}", set.notes);
+}
+
+/// Like stripes, but of other pixels; files keep their names and lengths in bytes as far as anyone can tell.
+#[test]
+fn results_of_other_pixels_are_not_taken_over() {
+    let place = Place::new(&[("train", &[9, 9]), ("test", &[5, 5])]);
+    let before = place.report();
+    let folder = place.data().join("test/class1");
+    for file in std::fs::read_dir(&folder).unwrap() {
+        image::GrayImage::from_pixel(8, 8, image::Luma([128])).save(file.unwrap().path()).unwrap();
+    }
+    let again = timeless(place.report());
+    assert_eq!(again, timeless(place.evaluate("fresh", usize::MAX).unwrap()));
+    assert_ne!(again.datasets[0].results, timeless(before).datasets[0].results);
+}
+
+#[test]
+fn a_folder_with_something_else_in_it_is_left_alone() {
+    let place = Place::new(&[("train", &[9, 9]), ("test", &[5, 5])]);
+    let out = place.0.path().join("out");
+    std::fs::create_dir_all(&out).unwrap();
+    std::fs::write(out.join("report.md"), "mine").unwrap();
+    let refused = |place: &Place| match place.evaluate("out", usize::MAX) {
+        Err(Error::OtherReport { found, .. }) => found,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(refused(&place), "a report.md that is not of an evaluation");
+    assert_eq!(std::fs::read_to_string(out.join("report.md")).unwrap(), "mine");
+    std::fs::remove_file(out.join("report.md")).unwrap();
+    place.report();
+    std::fs::write(out.join("isotropy.csv"), "old").unwrap();
+    std::fs::write(out.join("draws/other.csv"), "old").unwrap();
+    place.report();
+    assert!(!out.join("isotropy.csv").exists() && !out.join("draws/other.csv").exists(), "nothing stale");
+    let other = serde_json::to_string(&place.report()).unwrap().replace("\"suite\":\"", "\"suite\":\"other/");
+    std::fs::write(out.join("report.json"), other).unwrap();
+    assert!(refused(&place).starts_with("a report of the suite other/"));
 }
 
 #[test]

@@ -28,6 +28,9 @@ pub(super) fn section(
         train_available: _,
         test: _,
         test_available: _,
+        splits: _,
+        // Columns of the main tables.
+        per_class: _,
         classes: _,
         notes: _,
         seen: _,
@@ -65,13 +68,15 @@ pub(super) fn section(
 fn facts(report: &Report, dataset: &DatasetReport) -> String {
     let [train, test] = &dataset.fingerprints;
     let mut html = format!(
-        "<p class=\"facts\">{} · {} of {} · {} of {}<br>\n<code>{}</code> · fingerprints <code>{}</code> \
+        "<p class=\"facts\">{} · {} of {} ({}) · {} of {} ({})<br>\n<code>{}</code> · fingerprints <code>{}</code> \
          (training), <code>{}</code> (test)</p>\n",
         counted(dataset.classes.len(), "class"),
         count(dataset.train),
         counted(dataset.train_available, "training image"),
+        Text(&dataset.splits[0]),
         count(dataset.test),
         counted(dataset.test_available, "test image"),
+        Text(&dataset.splits[1]),
         Text(&dataset.path),
         Text(train),
         Text(test)
@@ -93,13 +98,15 @@ fn results(dataset: &DatasetReport, footnotes: &Footnotes<'_>) -> String {
         ("±", Align::Right),
         ("95 % interval", Align::Right),
         ("over", Align::Left),
+        ("per class", Align::Right),
         ("top‑5", Align::Right),
         ("draws", Align::Right),
         ("train", Align::Right),
         ("setting chosen", Align::Left),
         ("protocol", Align::Right),
     ];
-    let caption = "All results. Accuracy, ± standard deviation over draws, interval and top-5 in %.";
+    let caption =
+        "All results. Accuracy, ± standard deviation over draws, interval, mean over classes and top-5 in %.";
     let mut table = Table::new(&format!("Results on {}", dataset.name), caption, &columns);
     for result in &dataset.results {
         let ProbeResult {
@@ -111,6 +118,7 @@ fn results(dataset: &DatasetReport, footnotes: &Footnotes<'_>) -> String {
             accuracy,
             deviation,
             interval: Interval { low: _, high: _, over },
+            class_mean,
             top5,
             // Among classes.
             class_accuracies: _,
@@ -127,6 +135,7 @@ fn results(dataset: &DatasetReport, footnotes: &Footnotes<'_>) -> String {
             figure(deviation.map(percent).unwrap_or_default()),
             figure(number::interval(result)),
             words(number::source(*over)),
+            figure(percent(*class_mean)),
             figure(top5.map(percent).unwrap_or_default()),
             figure(draws.len().to_string()),
             figure(number::train(draws)),

@@ -33,6 +33,8 @@ pub fn to_html(report: &Report) -> String {
         suite,
         // In the header.
         about: _,
+        // By what the tables wait for.
+        complete: _,
         command,
         seed,
         candidates: compared,
@@ -88,9 +90,10 @@ fn header(report: &Report) -> String {
     }
     let _ = writeln!(
         html,
-        "<p class=\"facts\">{} · {} · seed {}</p>",
-        counted(report.candidates.len(), "candidate"),
-        counted(report.datasets.len(), "labelled set"),
+        "<p class=\"facts\">{}seed {}</p>",
+        [(report.candidates.len(), "candidate"), (report.datasets.len(), "labelled set")]
+            .map(|(number, noun)| if number > 0 { counted(number, noun) + " · " } else { String::new() })
+            .concat(),
         report.seed
     );
     let mut sections = Vec::new();
@@ -306,7 +309,7 @@ mod tests {
                     has(&percent(result.accuracy), "accuracy");
                     let (low, high) = (percent(result.interval.low), percent(result.interval.high));
                     has(&format!("{low} – {high}"), "interval");
-                    let shares = result.deviation.into_iter().chain(result.top5);
+                    let shares = result.deviation.into_iter().chain(result.top5).chain([result.class_mean]);
                     let classes = result.class_accuracies.iter().copied().flatten();
                     let draws = result.draws.iter().flat_map(|draw| [draw.accuracy, draw.top5]);
                     shares.chain(classes).chain(draws).for_each(|share| has(&percent(share), "share"));

@@ -53,6 +53,9 @@ fn number(cell: &Cell<'_>, deviation: &str) -> String {
             let title = format!("{}; 95 % interval {}", result.protocol, number::interval(result));
             format!("<span title=\"{}\">{}{deviation}</span>", Text(&title), ranked(result.accuracy, *rank))
         }
+        Cell::PerClass(result, rank) => {
+            format!("<span title=\"{}\">{}</span>", Text(&result.protocol), ranked(result.class_mean, *rank))
+        }
         Cell::Average(accuracy, rank) => ranked(*accuracy, *rank),
         Cell::Published(accuracy) => format!("{}{deviation}", percent(*accuracy)),
         Cell::Pending => format!("{PENDING}{deviation}"),

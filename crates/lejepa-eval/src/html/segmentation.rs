@@ -39,15 +39,26 @@ pub(super) fn section(report: &SegmentationReport, index: usize) -> String {
 }
 
 fn facts(report: &SegmentationReport) -> String {
-    let (height, width) = report.size;
-    let frames = report.clips.iter().map(|clip| clip.frames).sum();
+    let SegmentationReport {
+        // Of the page.
+        command: _,
+        protocol,
+        encoder,
+        size: (height, width),
+        // Remarks.
+        notes: _,
+        clips,
+        // A table of its own.
+        rows: _,
+    } = report;
+    let frames = clips.iter().map(|clip| clip.frames).sum();
     format!(
         "<p class=\"facts\">{} · {} · <code>{}</code> · masks of <code>{}</code> · whole frames resized to \
          {height}x{width}</p>\n",
-        counted(report.clips.len(), "clip"),
+        counted(clips.len(), "clip"),
         counted(frames, "frame"),
-        Text(&report.protocol),
-        Text(&report.encoder)
+        Text(protocol),
+        Text(encoder)
     )
 }
 
@@ -101,10 +112,22 @@ fn measures(score: Score) -> [(String, Align); 3] {
 }
 
 fn of_clip(clip: &ClipReport, open: bool) -> String {
-    let name = Text(&clip.name);
-    let counts = match clip.left_out {
-        0 => counted(clip.frames, "frame"),
-        left_out => format!("{}, {left_out} left out", counted(clip.frames, "frame")),
+    let ClipReport {
+        name,
+        frames,
+        // In Markdown; here the stills show it.
+        frames_with_truth: _,
+        left_out,
+        left_out_such_as: _,
+        // With those of the set.
+        remarks: _,
+        rows: _,
+        stills: _,
+    } = clip;
+    let name = Text(name);
+    let counts = match left_out {
+        0 => counted(*frames, "frame"),
+        left_out => format!("{}, {left_out} left out", counted(*frames, "frame")),
     };
     let mut html = stills(clip);
     if !clip.rows.is_empty() {

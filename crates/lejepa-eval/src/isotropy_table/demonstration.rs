@@ -61,10 +61,12 @@ fn least_squares(points: &[LinearPoint]) -> PlainTable {
             significant(*expected_prediction_variance),
         ]
     };
-    let titles = ["condition", "variance of coefficients", "theory", "variance of predictions", "theory"];
+    let titles = ["condition", "coefficients", "theory", "predictions", "theory"];
     PlainTable {
         title: "Simulated: variance of OLS (lemma 2)".into(),
-        caption: "Mean ± standard error beside what theory says.".into(),
+        caption:
+            "Of its coefficients, mean ± standard error, and of its predictions, beside what theory says."
+                .into(),
         detail: Detail::Main,
         names: 0,
         header: titles.map(str::to_owned).to_vec(),

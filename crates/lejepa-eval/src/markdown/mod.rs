@@ -25,6 +25,8 @@ pub fn to_markdown(report: &Report) -> String {
         version,
         suite,
         about,
+        // By what the tables wait for.
+        complete: _,
         command,
         seed,
         candidates,
@@ -76,6 +78,8 @@ pub fn to_table(report: &Report) -> String {
         version: _,
         suite: _,
         about: _,
+        // By what the tables wait for.
+        complete: _,
         command: _,
         seed,
         // Rows of the tables.
@@ -117,6 +121,9 @@ fn images(dataset: &DatasetReport) -> String {
         train_available: _,
         test,
         test_available: _,
+        splits: _,
+        // Columns of the tables.
+        per_class: _,
         classes,
         // Told as notes before the tables.
         notes: _,
@@ -211,6 +218,8 @@ fn score_cell(cell: &Cell<'_>) -> String {
     match cell {
         Cell::Measured(result, Rank::Best) => format!("**{}**", number::with_deviation(result)),
         Cell::Measured(result, Rank::Other) => number::with_deviation(result),
+        Cell::PerClass(result, Rank::Best) => format!("**{}**", percent(result.class_mean)),
+        Cell::PerClass(result, Rank::Other) => percent(result.class_mean),
         Cell::Average(accuracy, Rank::Best) => format!("**{}**", percent(*accuracy)),
         Cell::Average(accuracy, Rank::Other) => percent(*accuracy),
         Cell::Published(accuracy) => format!("*{}*", percent(*accuracy)),
@@ -252,6 +261,9 @@ fn push_data(text: &mut String, report: &Report, dataset: &DatasetReport) {
         train_available,
         test,
         test_available,
+        splits: [train_split, test_split],
+        // Columns of the tables.
+        per_class: _,
         classes,
         // With those of the results among the remarks.
         notes: _,
@@ -265,15 +277,17 @@ fn push_data(text: &mut String, report: &Report, dataset: &DatasetReport) {
     } = dataset;
     let _ = writeln!(
         text,
-        "- {}: {}, {}; {} of {} training images (fingerprint {}), {} of {} test images (fingerprint {})",
+        "- {}: {}, {}; {} of {} training images ({}, fingerprint {}), {} of {} test images ({}, fingerprint {})",
         plain(name),
         code(path),
         counted(classes.len(), "class"),
         count(*train),
         count(*train_available),
+        plain(train_split),
         code(train_fingerprint),
         count(*test),
         count(*test_available),
+        plain(test_split),
         code(test_fingerprint)
     );
     for remark in remarks(report, dataset) {
@@ -294,6 +308,7 @@ fn push_results(text: &mut String, datasets: &[DatasetReport], footnotes: &Footn
         "accuracy",
         "95 % interval",
         "over",
+        "per class",
         "top-5",
         "draws",
         "train",
@@ -313,6 +328,7 @@ fn push_results(text: &mut String, datasets: &[DatasetReport], footnotes: &Footn
                 accuracy: _,
                 deviation: _,
                 interval: Interval { low: _, high: _, over },
+                class_mean,
                 top5,
                 // In HTML and CSV.
                 class_accuracies: _,
@@ -329,6 +345,7 @@ fn push_results(text: &mut String, datasets: &[DatasetReport], footnotes: &Footn
                 number::with_deviation(result),
                 number::interval(result),
                 number::source(*over).into(),
+                percent(*class_mean),
                 top5.map(percent).unwrap_or_default(),
                 draws.len().to_string(),
                 number::train(draws),
@@ -337,7 +354,7 @@ fn push_results(text: &mut String, datasets: &[DatasetReport], footnotes: &Footn
             ]);
         }
     }
-    text.push_str("Accuracy, deviation over draws, interval and top-5 in %.\n\n");
+    text.push_str("Accuracy, deviation over draws, interval, mean over classes and top-5 in %.\n\n");
     push_table(text, &rows, 3);
 }
 
@@ -442,7 +459,7 @@ mod tests {
         for result in &report.datasets[0].results {
             assert!(text.contains(&number::interval(result)) && text.contains(&code(&result.protocol)));
         }
-        assert!(text.contains(&report.command) && text.contains("| paired t |"));
+        assert!(text.contains(&report.command) && text.contains("| t, draws and images |"));
     }
 
     #[test]

@@ -14,9 +14,8 @@ pub(crate) fn score_tables<'a>(report: &'a Report) -> Vec<ScoreTable<'a>> {
     match &report.datasets[..] {
         [dataset] if all_shots(report, None).len() == 1 => {
             for number in all_shots(report, None) {
-                let column =
-                    |probe| Column { title: String::from(probe), of: Kind::Probe(dataset, probe, number) };
-                let mut columns: Vec<_> = probes(report).into_iter().map(column).collect();
+                let column = |probe| columns(probe, dataset, probe, number);
+                let mut columns: Vec<_> = probes(report).into_iter().flat_map(column).collect();
                 if dataset.published.iter().any(|published| published.shots == number) {
                     columns.push(Column { title: "paper".into(), of: Kind::Paper(dataset, number) });
                 }
@@ -25,11 +24,8 @@ pub(crate) fn score_tables<'a>(report: &'a Report) -> Vec<ScoreTable<'a>> {
         }
         [dataset] => {
             for probe in probes(report) {
-                let column = |shots: Shots| Column {
-                    title: shots.to_string(),
-                    of: Kind::Probe(dataset, probe, shots),
-                };
-                let columns = all_shots(report, Some(probe)).into_iter().map(column).collect();
+                let column = |shots: Shots| columns(&shots.to_string(), dataset, probe, shots);
+                let columns = all_shots(report, Some(probe)).into_iter().flat_map(column).collect();
                 let title = format!("{}, {probe}, by samples per class", dataset.name);
                 tables.push(ScoreTable::new(report, title, columns));
             }
@@ -37,11 +33,8 @@ pub(crate) fn score_tables<'a>(report: &'a Report) -> Vec<ScoreTable<'a>> {
         datasets => {
             for probe in probes(report) {
                 for number in all_shots(report, Some(probe)) {
-                    let column = |dataset: &'a DatasetReport| Column {
-                        title: dataset.name.clone(),
-                        of: Kind::Probe(dataset, probe, number),
-                    };
-                    let mut columns: Vec<_> = datasets.iter().map(column).collect();
+                    let column = |dataset: &'a DatasetReport| columns(&dataset.name, dataset, probe, number);
+                    let mut columns: Vec<_> = datasets.iter().flat_map(column).collect();
                     columns.push(Column { title: "average".into(), of: Kind::Average });
                     tables.push(ScoreTable::new(report, format!("{probe}, {}", shots(number)), columns));
                 }
@@ -49,6 +42,16 @@ pub(crate) fn score_tables<'a>(report: &'a Report) -> Vec<ScoreTable<'a>> {
         }
     }
     tables
+}
+
+/// A probe's accuracy, and the mean over classes beside it for sets that are usually scored so.
+fn columns<'a>(title: &str, dataset: &'a DatasetReport, probe: &'a str, shots: Shots) -> Vec<Column<'a>> {
+    let mut columns = vec![Column { title: title.into(), of: Kind::Probe(dataset, probe, shots) }];
+    if dataset.per_class {
+        let title = format!("{title}, per class");
+        columns.push(Column { title, of: Kind::PerClass(dataset, probe, shots) });
+    }
+    columns
 }
 
 /// The probes of a report in the order of measuring.

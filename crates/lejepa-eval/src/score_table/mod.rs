@@ -27,6 +27,8 @@ pub(crate) struct Column<'a> {
 enum Kind<'a> {
     /// What a probe found, and the paper's number beside it.
     Probe(&'a DatasetReport, &'a str, Shots),
+    /// The mean over classes of the same, for sets that are usually scored so.
+    PerClass(&'a DatasetReport, &'a str, Shots),
     /// The paper's number where probes are columns: the paper has one for all of them.
     Paper(&'a DatasetReport, Shots),
     /// The mean over the columns before.
@@ -48,6 +50,8 @@ pub(crate) enum Origin<'a> {
 #[derive(Clone, Copy)]
 pub(crate) enum Cell<'a> {
     Measured(&'a ProbeResult, Rank),
+    /// The mean over classes.
+    PerClass(&'a ProbeResult, Rank),
     Average(f64, Rank),
     Published(f64),
     /// Not measured yet.
@@ -68,14 +72,20 @@ impl<'a> ScoreTable<'a> {
     fn new(report: &'a Report, title: String, columns: Vec<Column<'a>>) -> Self {
         let mut rows: Vec<Row<'a>> = Vec::new();
         for candidate in &report.candidates {
-            let cell = |column: &Column<'a>| match column.of {
-                Kind::Probe(dataset, probe, shots) => dataset
-                    .results
-                    .iter()
-                    .find(|it| it.candidate == candidate.name && it.probe == probe && it.shots == shots)
-                    .map_or(Cell::Pending, |result| Cell::Measured(result, Rank::Other)),
-                Kind::Paper(..) | Kind::Average => Cell::Blank,
+            let find = |dataset: &'a DatasetReport, probe: &str, shots| {
+                let mut results = dataset.results.iter();
+                results.find(|it| it.candidate == candidate.name && it.probe == probe && it.shots == shots)
             };
+            // Not every candidate has the features that every probe looks at.
+            let absent = if report.complete { Cell::Blank } else { Cell::Pending };
+            let cell =
+                |column: &Column<'a>| match column.of {
+                    Kind::Probe(dataset, probe, shots) => find(dataset, probe, shots)
+                        .map_or(absent, |result| Cell::Measured(result, Rank::Other)),
+                    Kind::PerClass(dataset, probe, shots) => find(dataset, probe, shots)
+                        .map_or(absent, |result| Cell::PerClass(result, Rank::Other)),
+                    Kind::Paper(..) | Kind::Average => Cell::Blank,
+                };
             let cells = columns.iter().map(cell).collect();
             rows.push(Row { origin: Origin::Candidate(candidate), cells });
         }
@@ -85,13 +95,13 @@ impl<'a> ScoreTable<'a> {
             let cell = |column: &Column<'a>| match column.of {
                 Kind::Probe(dataset, _, shots) if !apart => paper_cell(dataset, shots, row),
                 Kind::Paper(dataset, shots) => paper_cell(dataset, shots, row),
-                Kind::Probe(..) | Kind::Average => Cell::Blank,
+                Kind::Probe(..) | Kind::PerClass(..) | Kind::Average => Cell::Blank,
             };
             rows.push(Row { origin: Origin::Paper(row), cells: columns.iter().map(cell).collect() });
         }
         let mut table = Self { title, columns, rows };
         if table.has_average() {
-            table.rows.iter_mut().for_each(Row::average);
+            table.rows.iter_mut().for_each(|row| row.average(report.complete));
         }
         for column in 0..table.columns.len() {
             rank(&mut table.rows, column);
@@ -129,9 +139,11 @@ impl<'a> ScoreTable<'a> {
 
 impl Row<'_> {
     /// Puts the mean of the cells before the last into the last, if none of them is missing.
-    fn average(&mut self) {
+    fn average(&mut self, complete: bool) {
         let Some((last, cells)) = self.cells.split_last_mut() else { return };
-        let accuracies: Option<Vec<f64>> = cells.iter().map(Cell::accuracy).collect();
+        // The mean over classes stands beside the accuracy of the same set.
+        let accuracies: Option<Vec<f64>> =
+            cells.iter().filter(|cell| !matches!(cell, Cell::PerClass(..))).map(Cell::accuracy).collect();
         *last = match (&self.origin, accuracies) {
             (_, Some(accuracies)) if !accuracies.is_empty() => {
                 let mean = accuracies.iter().sum::<f64>() / accuracies.len() as f64;
@@ -140,8 +152,8 @@ impl Row<'_> {
                     Origin::Paper(_) => Cell::Published(mean),
                 }
             }
-            (Origin::Candidate(_), _) => Cell::Pending,
-            (Origin::Paper(_), _) => Cell::Blank,
+            (Origin::Candidate(_), _) if !complete => Cell::Pending,
+            (Origin::Candidate(_) | Origin::Paper(_), _) => Cell::Blank,
         };
     }
 }
@@ -149,7 +161,7 @@ impl Row<'_> {
 impl<'a> Cell<'a> {
     pub(crate) fn result(&self) -> Option<&'a ProbeResult> {
         match self {
-            Self::Measured(result, _) => Some(result),
+            Self::Measured(result, _) | Self::PerClass(result, _) => Some(result),
             Self::Average(..) | Self::Published(_) | Self::Pending | Self::Blank => None,
         }
     }
@@ -157,6 +169,7 @@ impl<'a> Cell<'a> {
     fn accuracy(&self) -> Option<f64> {
         match self {
             Self::Measured(result, _) => Some(result.accuracy),
+            Self::PerClass(result, _) => Some(result.class_mean),
             Self::Average(accuracy, _) | Self::Published(accuracy) => Some(*accuracy),
             Self::Pending | Self::Blank => None,
         }
@@ -187,7 +200,7 @@ fn paper_cell<'a>(dataset: &'a DatasetReport, shots: Shots, row: PaperRow<'a>) -
 /// Marks the best candidates of a column by what is printed: equal digits are equal.
 fn rank(rows: &mut [Row<'_>], column: usize) {
     let ours = |row: &Row<'_>| match row.cells.get(column) {
-        Some(Cell::Measured(ProbeResult { accuracy, .. }, _) | Cell::Average(accuracy, _)) => Some(*accuracy),
+        Some(cell @ (Cell::Measured(..) | Cell::PerClass(..) | Cell::Average(..))) => cell.accuracy(),
         _ => None,
     };
     let accuracies: Vec<f64> = rows.iter().filter_map(ours).collect();
@@ -197,7 +210,8 @@ fn rank(rows: &mut [Row<'_>], column: usize) {
     }
     for cell in rows.iter_mut().filter_map(|row| row.cells.get_mut(column)) {
         let accuracy = cell.accuracy();
-        if let (Cell::Measured(_, rank) | Cell::Average(_, rank), Some(accuracy)) = (cell, accuracy)
+        if let (Cell::Measured(_, rank) | Cell::PerClass(_, rank) | Cell::Average(_, rank), Some(accuracy)) =
+            (cell, accuracy)
             && percent(accuracy) == percent(best)
         {
             *rank = Rank::Best;
@@ -234,6 +248,29 @@ mod tests {
         assert_eq!(best(&report), [true, true, false]);
         report.datasets[0].results.truncate(1);
         assert_eq!(best(&report), [false; 3]);
+    }
+
+    #[test]
+    fn what_a_candidate_lacks_is_waited_for_only_while_the_evaluation_runs() {
+        let mut report = samples::probes();
+        report.datasets[0].results.retain(|it| it.candidate != "raw pixels" || it.probe != "ridge");
+        assert!(score_tables(&report)[0].has_pending());
+        report.complete = true;
+        assert!(!score_tables(&report)[0].has_pending());
+    }
+
+    #[test]
+    fn sets_that_are_scored_by_classes_have_a_column_more_that_no_average_counts() {
+        let mut report = samples::few_shot();
+        let average = |report: &Report| score_tables(report)[0].rows[0].cells.last().unwrap().accuracy();
+        let before = average(&report);
+        report.datasets[1].per_class = true;
+        let tables = score_tables(&report);
+        let titles: Vec<&str> = tables[0].columns.iter().map(|column| column.title.as_str()).collect();
+        assert_eq!(titles[..4], ["dtd", "aircraft", "aircraft, per class", "cifar10"]);
+        let cell = &tables[0].rows[0].cells[2];
+        assert_eq!(cell.accuracy(), Some(report.datasets[1].results[0].class_mean));
+        assert_eq!(average(&report), before);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::selection::Selection;
 use super::{AttentionJpegs, CandidatePictures, PatchPictures, Pictures, SetPictures, ShownImage};
 use crate::map::{neighbour_map, principal_map};
 use crate::picture::with_longer_side;
+use crate::program::program;
 use crate::set_features::SetFeatures;
 use crate::{
     ATTENTION_MASS, AttentionPictures, Candidate, ComponentsOf, Error, FeatureSource, Jpeg, LabelledSet,
@@ -25,8 +26,6 @@ pub(crate) struct Illustration<'a> {
     selection: Selection,
 }
 
-/// Changes when pictures of the same things come out differently.
-const VERSION: u32 = 1;
 /// Pixels of a picture's longer side.
 const SIDE: usize = 160;
 const QUALITY: u8 = 78;
@@ -34,11 +33,12 @@ const QUALITY: u8 = 78;
 /// What decides how pictures come out.
 #[derive(Serialize)]
 struct Key<'a> {
-    version: u32,
+    program: &'a str,
     settings: &'a Pictures,
     seed: u64,
     data: String,
-    features: Option<&'a str>,
+    /// The test features and labels themselves, and the name of what made them.
+    features: Option<[&'a str; 2]>,
 }
 
 impl<'a> Illustration<'a> {
@@ -60,12 +60,12 @@ impl<'a> Illustration<'a> {
 
     /// A name for what [`Self::candidate`] makes.
     pub(crate) fn candidate_key(&self) -> Result<String> {
-        self.key(Some(&self.features.keys[1]))
+        self.key(Some([&self.features.digests[1], &self.features.keys[1]]))
     }
 
-    fn key(&self, features: Option<&str>) -> Result<String> {
+    fn key(&self, features: Option<[&str; 2]>) -> Result<String> {
         let data = self.dataset.test.images.fingerprint()?;
-        let key = Key { version: VERSION, settings: self.settings, seed: self.seed, data, features };
+        let key = Key { program: program(), settings: self.settings, seed: self.seed, data, features };
         let key = serde_json::to_vec(&key).map_err(Error::Json)?;
         Ok(format!("pictures-{}", &blake3::hash(&key).to_hex()[..24]))
     }

@@ -19,6 +19,7 @@ pub fn to_csv(report: &Report) -> Result<Vec<(&'static str, Vec<u8>)>> {
         version: _,
         suite: _,
         about: _,
+        complete: _,
         command: _,
         seed: _,
         // Names of lines.
@@ -44,6 +45,7 @@ const RESULT: [&str; 4] = ["dataset", "candidate", "probe", "shots"];
 fn scores(datasets: &[DatasetReport]) -> Result<Vec<u8>> {
     let mut table = Table::new(&[
         "accuracy",
+        "class_mean",
         "deviation",
         "low",
         "high",
@@ -63,6 +65,7 @@ fn scores(datasets: &[DatasetReport]) -> Result<Vec<u8>> {
             accuracy,
             deviation,
             interval: Interval { low, high, over },
+            class_mean,
             top5,
             // Tables of their own.
             class_accuracies: _,
@@ -75,7 +78,7 @@ fn scores(datasets: &[DatasetReport]) -> Result<Vec<u8>> {
         let train: usize = draws.iter().map(|draw| draw.train).sum();
         let draws = draws.len();
         let over = match over {
-            Source::Draws => "draws",
+            Source::DrawsAndTestImages => "draws_and_test_images",
             Source::TestImages => "test_images",
         };
         table.line(
@@ -83,6 +86,7 @@ fn scores(datasets: &[DatasetReport]) -> Result<Vec<u8>> {
             result,
             &[
                 accuracy.to_string(),
+                class_mean.to_string(),
                 optional(*deviation),
                 low.to_string(),
                 high.to_string(),
@@ -179,12 +183,13 @@ mod tests {
             assert_eq!(line[..3], [&dataset.name, &result.candidate, &result.probe].map(Clone::clone));
             assert_eq!(line[3].parse(), Ok(result.shots));
             assert_eq!(line[4].parse(), Ok(result.accuracy));
-            assert_eq!(line[5].parse().ok(), result.deviation);
+            assert_eq!(line[5].parse(), Ok(result.class_mean));
+            assert_eq!(line[6].parse().ok(), result.deviation);
             assert_eq!(
-                [&line[10], &line[11]],
+                [&line[11], &line[12]],
                 [&result.draws.len().to_string(), &result.draws[0].train.to_string()]
             );
-            assert_eq!(line[12], result.protocol);
+            assert_eq!(line[13], result.protocol);
         }
         let lines = |count: fn(&ProbeResult) -> usize| {
             results(&report.datasets).map(|(_, it)| count(it)).sum::<usize>()

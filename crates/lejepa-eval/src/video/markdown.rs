@@ -64,31 +64,44 @@ impl SegmentationReport {
 
     /// Everything.
     pub fn to_markdown(&self) -> String {
+        // Notes are among the remarks.
+        let Self { command, protocol, encoder, size: (height, width), notes: _, clips, rows: scores } = self;
         let mut text = String::from("# Segmentation\n\n");
         if let Some(table) = self.to_table() {
             text.push_str(&table);
             text.push_str(EXPLANATION);
         }
-        if self.rows.is_empty() {
+        if scores.is_empty() {
             self.remarks().iter().for_each(|remark| text.push_str(&format!("- {}\n", plain(remark))));
             text.push('\n');
         }
         text.push_str("## Clips\n\n");
         let counts = |clip: &ClipReport| {
-            let counts = [clip.frames, clip.frames_with_truth, clip.left_out].map(|count| count.to_string());
-            std::iter::once(plain(&clip.name)).chain(counts).collect()
+            let ClipReport {
+                name,
+                frames,
+                frames_with_truth,
+                left_out,
+                // Below.
+                left_out_such_as: _,
+                remarks: _,
+                rows: _,
+                // In HTML.
+                stills: _,
+            } = clip;
+            let counts = [frames, frames_with_truth, left_out].map(|count| count.to_string());
+            std::iter::once(plain(name)).chain(counts).collect()
         };
         let mut rows = vec![["clip", "masks", "true masks", "frames left out"].map(String::from).to_vec()];
-        rows.extend(self.clips.iter().map(counts));
+        rows.extend(clips.iter().map(counts));
         push_table(&mut text, &rows, 1);
-        self.clips.iter().for_each(|clip| push_clip(&mut text, clip));
-        let (height, width) = self.size;
-        let _ = write!(text, "\n## Command\n\n{}\n", code_block(&self.command));
+        clips.iter().for_each(|clip| push_clip(&mut text, clip));
+        let _ = write!(text, "\n## Command\n\n{}\n", code_block(command));
         let _ = writeln!(
             text,
             "Encoder {}, whole frames resized to {height}x{width}, {}.",
-            code(&self.encoder),
-            code(&self.protocol)
+            code(encoder),
+            code(protocol)
         );
         text
     }

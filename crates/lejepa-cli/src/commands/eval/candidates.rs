@@ -78,9 +78,18 @@ impl Opened {
             let source = FeatureSource::Encoder(encoder);
             candidates.push(Candidate { name: name.clone(), description: file.clone(), source });
             if let Some(untrained) = untrained {
-                let name =
-                    if alone { "same encoder, untrained".into() } else { format!("{name}, untrained") };
-                let description = format!("{file} before its first step");
+                // Weights of others had a beginning that nobody here knows.
+                let is_imported = encoder.card().is_some_and(|card| card.step == 0);
+                let name = match (alone, is_imported) {
+                    (true, false) => "same encoder, untrained".into(),
+                    (false, false) => format!("{name}, untrained"),
+                    (true, true) => "same architecture, random weights".into(),
+                    (false, true) => format!("{name}, random weights"),
+                };
+                let description = match is_imported {
+                    false => format!("{file} before its first step"),
+                    true => format!("the architecture of {file} with random weights: its own were imported"),
+                };
                 candidates.push(Candidate { name, description, source: FeatureSource::Encoder(untrained) });
             }
         }
@@ -95,6 +104,14 @@ impl Opened {
 
 /// What the only encoder is called.
 const ALONE: &str = "encoder";
+
+/// What a folder is called after a file: its stem, or that of the run or model if all such files have it.
+pub(super) fn telling_name(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let absolute = path.canonicalize().unwrap_or_else(|_| path.into());
+    let folder = absolute.parent().and_then(Path::file_name).filter(|_| stem == ALONE);
+    folder.map_or(stem, |folder| folder.to_string_lossy().into_owned())
+}
 
 /// A short name for every file: its stem, or its path where two have the same.
 fn names(arguments: &Arguments) -> Vec<String> {

@@ -11,6 +11,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use clap::Args;
 use indicatif::ProgressBar;
+use lejepa_data::Split;
 use lejepa_embed::InputSize;
 use lejepa_eval::{ClipChoice, ClipSet, Evaluation, Event, ReportFolder, Suite, Video, to_table};
 
@@ -41,6 +42,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["data", "format", "fold", "images", "labels"])]
     data_root: Option<PathBuf>,
 
+    /// Split that is asked about [default: test, or validation where test has no labels, or a fifth held back]
+    #[arg(long, value_name = "SPLIT", value_parser = test_split)]
+    test_split: Option<Split>,
+
+    /// Learn from validation images too, as most tables of transfer learning do
+    #[arg(long)]
+    use_validation: bool,
+
     /// Clips to segment for the report too, as `lejepa segment` does: by attention, and by following the first
     /// of the true masks
     #[arg(long, value_name = "PATH")]
@@ -59,7 +68,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "LIST", requires = "video")]
     clips: Option<String>,
 
-    /// Folder for report.html, report.md, report.json and tables [default: beside the first encoder]
+    /// Folder for report.html, report.md, report.json and tables [default: eval-ENCODER-SUITE-DATA in the
+    /// working directory]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 
@@ -89,16 +99,25 @@ impl Arguments {
         }
     }
 
+    /// The suite with what was typed beside it.
+    fn suite(&self) -> Result<Suite> {
+        let mut suite = Suite::load(&self.suite)?;
+        suite.test_split = self.test_split.or(suite.test_split);
+        suite.use_validation |= self.use_validation;
+        match suite.check() {
+            Ok(()) => Ok(suite),
+            Err(problem) => bail!("{problem}"),
+        }
+    }
+
+    /// Below the working directory, with a name that says what is in it.
     fn out(&self) -> PathBuf {
-        let suite = Path::new(&self.suite).file_stem().unwrap_or_default().to_string_lossy();
-        let beside = |encoder: &PathBuf| {
-            let stem = encoder.file_stem().unwrap_or_default().to_string_lossy();
-            encoder.with_file_name(format!("{stem}-{suite}"))
-        };
-        self.out
-            .clone()
-            .or_else(|| self.encoders.first().map(beside))
-            .unwrap_or_else(|| suite.as_ref().into())
+        let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let encoder = self.encoders.first().map(|path| candidates::telling_name(path));
+        let data = self.data.as_deref().or(self.data_root.as_deref()).map(sets::name);
+        let names = [Some("eval".into()), encoder, Some(stem(Path::new(&self.suite))), data];
+        let default = || names.into_iter().flatten().collect::<Vec<_>>().join("-").into();
+        self.out.clone().unwrap_or_else(default)
     }
 
     fn cache(&self) -> PathBuf {
@@ -110,8 +129,16 @@ impl Arguments {
     }
 }
 
+fn test_split(typed: &str) -> Result<Split, String> {
+    match typed {
+        "test" => Ok(Split::Test),
+        "val" | "validation" => Ok(Split::Validation),
+        _ => Err("expected test or validation".into()),
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let suite = Suite::load(&arguments.suite)?;
+    let suite = arguments.suite()?;
     arguments.check(&suite)?;
     let (datasets, missing) = sets::open(arguments, &suite)?;
     let choice = arguments.clips.as_deref().map(ClipChoice::parse).transpose()?.unwrap_or_default();

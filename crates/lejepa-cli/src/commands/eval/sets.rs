@@ -42,7 +42,7 @@ pub(super) fn open(arguments: &Arguments, suite: &Suite) -> Result<(Vec<Labelled
 }
 
 /// What a set at a path is called.
-fn name(path: &Path) -> String {
+pub(super) fn name(path: &Path) -> String {
     let absolute = path.canonicalize().unwrap_or_else(|_| path.into());
     let name = if absolute.is_dir() { absolute.file_name() } else { absolute.file_stem() };
     name.map_or_else(|| "data".into(), |name| name.to_string_lossy().into_owned())
