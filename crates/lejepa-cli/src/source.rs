@@ -34,6 +34,10 @@ pub(crate) struct SourceOptions {
     /// Name of the labels inside such a file
     #[arg(long, value_name = "NAME")]
     labels: Option<String>,
+
+    /// Take JPEG files that are cut off, with grey for what is missing
+    #[arg(long)]
+    accept_truncated: bool,
 }
 
 impl SourceArguments {
@@ -46,8 +50,12 @@ impl SourceArguments {
 impl SourceOptions {
     /// Data at a path, as a recipe would say it.
     pub(crate) fn config(&self, path: &Path) -> SourceConfig {
-        let options =
-            ReadOptions { fold: self.fold, images: self.images.clone(), labels: self.labels.clone() };
+        let options = ReadOptions {
+            fold: self.fold,
+            images: self.images.clone(),
+            labels: self.labels.clone(),
+            accept_truncated: self.accept_truncated,
+        };
         SourceConfig { path: path.into(), format: self.format, options }
     }
 }

@@ -108,6 +108,20 @@ pub enum Error {
     /// An encoded image could not be decoded.
     #[error("cannot decode image")]
     Decode(#[source] ::image::ImageError),
+    /// An image file ends before the image does.
+    #[error("the image is cut off: its file ends after {bytes} bytes, before the end of the image")]
+    Truncated {
+        /// Length of the file.
+        bytes: usize,
+    },
+    /// An image holds more than grey or colour in 8 bits.
+    #[error("expected 8 bits of grey or colour, got {found}: {advice}")]
+    Unhandled {
+        /// What it holds.
+        found: String,
+        /// What to do.
+        advice: &'static str,
+    },
     /// An image has no pixels or too many.
     #[error("image must have 1 to {limit} pixels, got {height}x{width}")]
     ImageSize {

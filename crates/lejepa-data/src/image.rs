@@ -66,24 +66,29 @@ impl Image {
 
     /// Reads and decodes a file.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = std::fs::File::open(path).map_err(|source| match source.kind() {
+        let bytes = std::fs::read(path).map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => Error::NotFound { path: path.into() },
             _ => Error::Io { action: "read", path: path.into(), source },
         })?;
-        Encoded::open(&mut std::io::BufReader::new(file))
+        Encoded::open(&bytes)
             .and_then(Encoded::decode)
             .map_err(|error| Error::sample(path.display().to_string(), error))
     }
 
     /// Decodes an image file that is in memory.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        Encoded::open(&mut std::io::Cursor::new(bytes))?.decode()
+        Encoded::open(bytes)?.decode()
+    }
+
+    /// The same with grey for what is missing of a JPEG file that is cut off.
+    #[cfg(feature = "datasets")]
+    pub(crate) fn decode_cut(bytes: &[u8]) -> Result<Self> {
+        Encoded::open(bytes)?.decode_what_is_there()
     }
 
     /// The same for files from strangers: more than `limit` pixels are refused before they are decoded.
     pub fn decode_within(bytes: &[u8], limit: usize) -> Result<Self> {
-        let mut bytes = std::io::Cursor::new(bytes);
-        let encoded = Encoded::open(&mut bytes)?;
+        let encoded = Encoded::open(bytes)?;
         let (height, width) = encoded.size();
         // `open` has seen to it that this is no larger than `PIXEL_LIMIT`.
         if height * width > limit {

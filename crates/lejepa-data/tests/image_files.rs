@@ -17,7 +17,14 @@ fn image_files_of_every_kind_show_what_pillow_shows() {
     let shown = SafeTensors::deserialize(&bytes).unwrap();
     assert!(shown.len() > 30);
     for (name, expected) in shown.iter() {
-        let image = Image::open(format!("{FORMATS}/images/{name}").as_ref()).unwrap();
+        let image = Image::open(format!("{FORMATS}/images/{name}").as_ref());
+        if name.contains("16_bit") {
+            // Pillow clips or scales them: there is no right way without knowing the data.
+            let reason = std::error::Error::source(&image.unwrap_err()).unwrap().to_string();
+            assert!(reason.contains("got 16 bits per value: convert it"), "{name}: {reason}");
+            continue;
+        }
+        let image = image.unwrap();
         assert_eq!([image.height(), image.width(), 3], expected.shape(), "{name}");
         // A BMP file keeps grey as a palette of colours.
         let grey = name != "grey.bmp" && (name.starts_with("grey") || name == "two_tone.png");

@@ -45,10 +45,10 @@ impl ImageList {
     /// All splits of all sources. Sources that are image files themselves are taken as such.
     pub fn open(sources: &[SourceConfig]) -> Result<Self> {
         let mut list = Self::default();
-        let mut files: Vec<PathBuf> = Vec::new();
+        let mut files: Vec<&SourceConfig> = Vec::new();
         for source in sources {
             if source.format.is_none() && is_image_file(&source.path) {
-                files.push(source.path.clone());
+                files.push(source);
                 continue;
             }
             list.add_files(&mut files)?;
@@ -81,9 +81,11 @@ impl ImageList {
         self
     }
 
-    fn add_files(&mut self, files: &mut Vec<PathBuf>) -> Result<()> {
-        if !files.is_empty() {
-            self.add(None, open_files(&std::mem::take(files))?);
+    fn add_files(&mut self, files: &mut Vec<&SourceConfig>) -> Result<()> {
+        // Neighbours with the same options belong together.
+        for files in std::mem::take(files).chunk_by(|one, other| one.options == other.options) {
+            let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
+            self.add(None, open_files(&paths, &files[0].options)?);
         }
         Ok(())
     }

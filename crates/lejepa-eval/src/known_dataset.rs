@@ -22,7 +22,7 @@ pub struct KnownDataset {
     pub images: usize,
 }
 
-const KNOWN: [KnownDataset; 9] = [
+const KNOWN: [KnownDataset; 12] = [
     KnownDataset {
         name: "dtd",
         folders: &["dtd"],
@@ -95,6 +95,30 @@ const KNOWN: [KnownDataset; 9] = [
         classes: 10,
         images: 17736,
     },
+    KnownDataset {
+        name: "imagenet1k",
+        folders: &["imagenet", "imagenet1k", "ILSVRC2012", "ILSVRC/Data/CLS-LOC"],
+        format: Format::Folder,
+        source: "https://image-net.org/download.php",
+        classes: 1000,
+        images: 1281167 + 50000,
+    },
+    KnownDataset {
+        name: "imagenet100",
+        folders: &["imagenet100", "imagenet-100"],
+        format: Format::Folder,
+        source: "https://github.com/HobbitLong/CMC/blob/master/imagenet100.txt",
+        classes: 100,
+        images: 126689 + 5000,
+    },
+    KnownDataset {
+        name: "imagenette",
+        folders: &["imagenette2", "imagenette2-320", "imagenette2-160", "imagenette"],
+        format: Format::Folder,
+        source: "https://github.com/fastai/imagenette",
+        classes: 10,
+        images: 9469 + 3925,
+    },
 ];
 
 impl KnownDataset {
@@ -103,9 +127,16 @@ impl KnownDataset {
         KNOWN.iter().find(|known| known.name == name)
     }
 
-    /// The set that data of this form and number of classes is, or a part of.
+    /// The set that data is whose form and numbers of classes, training and test images these are.
+    pub(crate) fn exactly(format: Format, classes: usize, images: usize) -> Option<&'static Self> {
+        let known = KNOWN.iter().filter(|known| known.format == format && known.classes == classes);
+        known.into_iter().find(|known| known.images == images)
+    }
+
+    /// The set that data in a form of its own must be a part of, or another version.
     pub(crate) fn like(format: Format, classes: usize) -> Option<&'static Self> {
-        KNOWN.iter().find(|known| known.format == format && known.classes == classes)
+        let own_form = |known: &&Self| known.format == format && format != Format::Folder;
+        KNOWN.iter().filter(own_form).find(|known| known.classes == classes)
     }
 
     /// Whether people score it by the mean over classes of the accuracy within each.

@@ -18,8 +18,10 @@ pub struct LabelledSet {
     path: String,
     /// What is learnt from and asked about.
     splits: Splits,
-    /// The published set that it is, or a part of.
+    /// The published set that it is.
     known: Option<&'static KnownDataset>,
+    /// The published set that it is, or a part of.
+    like: Option<&'static KnownDataset>,
     notes: Vec<String>,
 }
 
@@ -97,7 +99,25 @@ impl LabelledSet {
                 unknown.join(", ")
             ));
         }
-        let known = KnownDataset::like(source.recognise()?, classes.len());
+        let (format, here) = (source.recognise()?, train.available + test.available);
+        let like = KnownDataset::like(format, classes.len());
+        // The published number of images is that of the training and test split.
+        let known = match (splits.learnt, splits.asked) {
+            (Learnt::Train, Asked::HeldBack | Asked::Split(Split::Test)) => {
+                KnownDataset::exactly(format, classes.len(), here)
+            }
+            _ => like,
+        };
+        if let (None, Some(like)) = (known, like) {
+            notes.push(format!(
+                "this is not {} as it is published, with {} training and test images: here are {here}, and \
+                 published numbers say nothing about them",
+                like.name, like.images
+            ));
+        }
+        // Splits may have the same to say.
+        let mut said = BTreeSet::new();
+        notes.retain(|note| said.insert(note.clone()));
         Ok(Self {
             name: name.into(),
             path: source.path.display().to_string(),
@@ -106,6 +126,7 @@ impl LabelledSet {
             classes,
             splits,
             known,
+            like,
             notes,
         })
     }
@@ -157,13 +178,6 @@ impl LabelledSet {
                 published.extend(paper::published(table, known.name)?);
             }
             published.retain(|number| suite.shots.contains(&number.shots));
-            let here = self.train.available + self.test.available;
-            if here != known.images && !published.is_empty() {
-                notes.push(format!(
-                    "the paper's numbers are of {}, with {} training and test images; here are {here}",
-                    known.name, known.images
-                ));
-            }
         }
         let fingerprints = [self.train.images.data_fingerprint()?, self.test.images.data_fingerprint()?];
         if fingerprints[0] == fingerprints[1] && self.splits.asked != Asked::HeldBack {
@@ -181,7 +195,7 @@ impl LabelledSet {
             test: self.test.labels.len(),
             test_available: self.test.available,
             splits: self.splits.names(),
-            per_class: suite.per_class || self.known.is_some_and(KnownDataset::per_class),
+            per_class: suite.per_class || self.known.or(self.like).is_some_and(KnownDataset::per_class),
             classes: self.classes.clone(),
             notes,
             seen: Vec::new(),

@@ -29,7 +29,7 @@ pub(super) fn assert_holds(dataset: &dyn Dataset, first: usize, channels: usize,
 
 /// Names of arrays inside a file.
 pub(super) fn names(images: Option<&str>, labels: Option<&str>) -> ReadOptions {
-    ReadOptions { images: images.map(Into::into), labels: labels.map(Into::into), fold: None }
+    ReadOptions { images: images.map(Into::into), labels: labels.map(Into::into), ..Default::default() }
 }
 
 /// Opens a training split with options.

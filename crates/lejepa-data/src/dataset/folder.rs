@@ -1,5 +1,6 @@
 //! Folders of images: `class/image.png`, or images side by side without labels; with splits as
-//! `train/` and `test/` (or `val/`, `valid/`) above the classes.
+//! `train/` and `test/` (or `val/`, `valid/`) above the classes. A test folder without classes, as ImageNet's,
+//! is no test split of labelled data.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,18 @@ impl ImageFolder {
     pub(super) fn open(root: &Path, split: Split) -> Result<ImageFiles> {
         let train = first_existing(root, &["train"]);
         let validation = first_existing(root, &VALIDATION_FOLDERS);
-        let test = first_existing(root, &["test"]);
+        let mut test = first_existing(root, &["test"]);
+        let mut notes = Vec::new();
+        if let (Some(folder), Some(instead)) = (&test, &validation)
+            && class_folders(folder)?.is_empty()
+            && !class_folders(instead)?.is_empty()
+        {
+            if split == Split::Test {
+                let [folder, instead] = [folder, instead].map(|path| path.display());
+                notes.push(format!("{folder} has no folders of classes: the test split is {instead}"));
+            }
+            test = None;
+        }
         let unlabelled = first_existing(root, &["unlabelled", "unlabeled"]);
         let folder = match split {
             Split::Train => train.clone().or_else(|| Some(root.to_path_buf())),
@@ -57,7 +69,7 @@ impl ImageFolder {
         if files.is_empty() {
             return Err(Error::NoImages { path: folder });
         }
-        ImageFiles::new(&folder, split, files, class_names)
+        Ok(ImageFiles::new(&folder, split, files, class_names)?.with_notes(notes))
     }
 }
 
@@ -116,6 +128,26 @@ mod tests {
 
         let test = crate::open(root.path(), Split::Test).unwrap();
         assert_eq!((test.len(), test.label(0)), (1, Some(1)), "classes keep their numbers");
+    }
+
+    #[test]
+    fn a_test_folder_without_classes_is_no_test_split() {
+        let root = tempfile::tempdir().unwrap();
+        for (path, grey) in [("train/n01/a.png", 10), ("val/n01/b.png", 20), ("test/c.png", 30)] {
+            write_image(root.path().join(path), grey);
+        }
+        let test = crate::open(root.path(), Split::Test).unwrap();
+        assert_eq!((test.len(), test.label(0), test.image(0).unwrap().pixels()[0]), (1, Some(0), 20));
+        assert!(test.notes()[0].contains("test has no folders of classes: the test split is"));
+        assert!(test.notes()[0].ends_with("val"));
+        assert!(crate::open(root.path(), Split::Validation).is_err(), "it is the test split");
+        // Where nothing has classes, folders are what they are called.
+        let flat = tempfile::tempdir().unwrap();
+        for (path, grey) in [("train/a.png", 10), ("val/b.png", 20), ("test/c.png", 30)] {
+            write_image(flat.path().join(path), grey);
+        }
+        let test = crate::open(flat.path(), Split::Test).unwrap();
+        assert_eq!((test.label(0), test.image(0).unwrap().pixels()[0]), (None, 30));
     }
 
     #[test]

@@ -133,6 +133,23 @@ impl Format {
         }
     }
 
+    /// Whether labels may be any numbers, so that classes are those that occur.
+    pub(super) fn numbers_classes(self) -> bool {
+        match self {
+            Self::Idx | Self::Hdf5 | Self::Npz | Self::Npy | Self::Parquet | Self::WebDataset => true,
+            Self::Cifar
+            | Self::Stl10
+            | Self::Dtd
+            | Self::Flowers102
+            | Self::Food101
+            | Self::Pets
+            | Self::Cars
+            | Self::Aircraft
+            | Self::Galaxy10
+            | Self::Folder => false,
+        }
+    }
+
     pub(super) fn open(self, path: &Path, split: Split, options: &ReadOptions) -> Result<Box<dyn Dataset>> {
         options.refuse_unknown(self.options(), self.name())?;
         Ok(match self {

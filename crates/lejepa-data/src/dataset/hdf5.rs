@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::galaxy10::Galaxy10;
 #[cfg(feature = "hdf5")]
 pub(super) use super::hdf5_file::{holds, read};
 use super::npy::begins_with;
@@ -30,7 +31,9 @@ impl Hdf5 {
         if split != Split::Train {
             return Err(Error::NoSplit { split: split.name(), path });
         }
-        read(&path, options)?.whole()
+        let mut found = read(&path, options)?;
+        found.notes.extend(Galaxy10::note(&found));
+        found.whole()
     }
 
     /// The HDF5 file at a path.

@@ -66,16 +66,17 @@ pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<FoundArray> {
 
     let group = name.rsplit_once('/').map_or(String::new(), |(group, _name)| format!("{group}/"));
     let mut beside = LABELS.into_iter().map(|label| format!("{group}{label}"));
-    let labels = match options.labels.clone().or_else(|| beside.find(|name| file.has(name))) {
+    let labels_name = options.labels.clone().or_else(|| beside.find(|name| file.has(name)));
+    let labels = match &labels_name {
         Some(name) => {
-            let dataset = file.dataset(&name)?;
+            let dataset = file.dataset(name)?;
             let labels = file.labels(&dataset, shape.count);
             Some(labels.map_err(|problem| invalid(path, format!("{name}: {problem}")))?)
         }
         None => None,
     };
     let source = Box::new(Hdf5Images { path: path.into(), dataset });
-    Ok(FoundArray { path: path.into(), name, shape, source, labels, notes })
+    Ok(FoundArray { path: path.into(), name, shape, source, labels, labels_name, notes })
 }
 
 #[derive(Debug)]

@@ -45,6 +45,8 @@ pub(super) struct FoundArray {
     pub(super) source: Box<dyn ImageSource>,
     /// One for each image.
     pub(super) labels: Option<Vec<usize>>,
+    /// The labels' name inside the file.
+    pub(super) labels_name: Option<String>,
     pub(super) notes: Vec<String>,
 }
 
@@ -58,7 +60,7 @@ impl FoundArray {
 
     /// Some of the images, with named classes.
     pub(super) fn part(self, rows: Vec<usize>, class_names: Vec<String>) -> Result<ImageArray> {
-        let Self { path, name, shape, source, labels, notes } = self;
+        let Self { path, name, shape, source, labels, notes, labels_name: _ } = self;
         let array = ImageArray { path, name, shape, source, rows, labels, class_names, notes };
         array.check_labels()?;
         Ok(array)

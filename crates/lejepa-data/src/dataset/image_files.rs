@@ -63,6 +63,12 @@ impl ImageFiles {
         }
         Ok(Self { root: root.into(), files, class_names, notes })
     }
+
+    /// With more to tell.
+    pub(super) fn with_notes(mut self, notes: Vec<String>) -> Self {
+        self.notes.extend(notes);
+        self
+    }
 }
 
 impl Dataset for ImageFiles {

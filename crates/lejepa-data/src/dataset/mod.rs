@@ -9,6 +9,7 @@ mod cars;
 mod cifar;
 mod cifar_sheets;
 mod classes;
+mod cut_files;
 mod dtd;
 mod fingerprint;
 #[cfg(test)]
@@ -35,6 +36,7 @@ mod npy;
 mod npy_array;
 mod npy_header;
 mod npz;
+mod numbered;
 mod parquet;
 mod pets;
 mod pickle;

@@ -40,7 +40,16 @@ impl Npy {
             Some(path) => Some(read(&path)?.labels(shape.count).map_err(|problem| invalid(&path, problem))?),
             None => None,
         };
-        FoundArray { path: images, name: String::new(), shape, source, labels, notes: Vec::new() }.whole()
+        FoundArray {
+            path: images,
+            name: String::new(),
+            shape,
+            source,
+            labels,
+            labels_name: None,
+            notes: Vec::new(),
+        }
+        .whole()
     }
 }
 
@@ -119,7 +128,9 @@ mod tests {
         for name in ["npy/single/planar.npy", "npy/pair/images.npy"] {
             assert_holds(&*open(name, Split::Train), 0, 3, &[0, 2, 1, 2, 0]);
         }
-        assert_holds(&*open("npy/keras/x_test.npy", Split::Train), 2, 3, &[1, 2]);
+        let alone = open("npy/keras/x_test.npy", Split::Train);
+        assert_holds(&*alone, 2, 3, &[0, 1]);
+        assert_eq!(alone.class_names(), ["1", "2"], "the numbers that occur in it");
         assert!(open("npy/pair/images.npy", Split::Train).name(3).ends_with("images.npy image 3"));
         let unlabelled = open("npy/single/version2.npy", Split::Train);
         assert_eq!((unlabelled.len(), unlabelled.label(0)), (5, None));

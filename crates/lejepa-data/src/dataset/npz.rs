@@ -38,15 +38,17 @@ impl Npz {
         let (images, labels) = archive.choose(split, options)?;
         let array = archive.array(&images)?;
         let (shape, source) = array.images().map_err(|problem| archive.invalid_member(&images, problem))?;
-        let labels = match labels {
+        let labels_name = labels;
+        let labels = match &labels_name {
             Some(name) => {
-                let array = archive.array(&name)?;
+                let array = archive.array(name)?;
                 let labels = array.labels(shape.count);
-                Some(labels.map_err(|problem| archive.invalid_member(&name, problem))?)
+                Some(labels.map_err(|problem| archive.invalid_member(name, problem))?)
             }
             None => None,
         };
-        FoundArray { path: path.into(), name: images, shape, source, labels, notes: Vec::new() }.whole()
+        let path = path.into();
+        FoundArray { path, name: images, shape, source, labels, labels_name, notes: Vec::new() }.whole()
     }
 }
 

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Format, ImageFile, ImageFiles, Split, folder};
+use super::cut_files::CutFiles;
+use super::{Format, ImageFile, ImageFiles, Split, folder, numbered};
 use crate::{Dataset, Error, Result};
 
 /// One dataset of a recipe.
@@ -34,6 +35,9 @@ pub struct ReadOptions {
     /// Name of the labels inside an HDF5, npz or Parquet file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<String>,
+    /// Whether JPEG files that are cut off are taken, with grey for what is missing; for every format.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub accept_truncated: bool,
 }
 
 impl SourceConfig {
@@ -52,6 +56,11 @@ impl ReadOptions {
     /// Whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// What holds for every format.
+    fn applied(&self, dataset: Box<dyn Dataset>) -> Box<dyn Dataset> {
+        if self.accept_truncated { Box::new(CutFiles::accepted(dataset)) } else { dataset }
     }
 
     /// Refuses what a format does not know.
@@ -81,7 +90,12 @@ pub fn open(path: &Path, split: Split) -> Result<Box<dyn Dataset>> {
 
 /// Opens a split of a dataset as a recipe describes it.
 pub fn open_source(source: &SourceConfig, split: Split) -> Result<Box<dyn Dataset>> {
-    source.recognise()?.open(&source.path, split, &source.options)
+    let format = source.recognise()?;
+    let open = |split| format.open(&source.path, split, &source.options);
+    let dataset = open(split)?;
+    let dataset =
+        if format.numbers_classes() { numbered::without_gaps(dataset, split, open) } else { dataset };
+    Ok(source.options.applied(dataset))
 }
 
 /// What a function makes of every split that is there, one after the other.
@@ -107,12 +121,13 @@ pub fn open_splits<T>(
 }
 
 /// Image files that are named one by one, without labels.
-pub fn open_files(paths: &[PathBuf]) -> Result<Box<dyn Dataset>> {
+pub fn open_files(paths: &[PathBuf], options: &ReadOptions) -> Result<Box<dyn Dataset>> {
     if let Some(absent) = paths.iter().find(|path| !path.is_file()) {
         return Err(Error::NotFound { path: absent.clone() });
     }
     let files = paths.iter().map(|path| ImageFile { path: path.clone(), label: None }).collect();
-    Ok(Box::new(ImageFiles::new(Path::new(""), Split::Unlabelled, files, Vec::new())?))
+    let files = ImageFiles::new(Path::new(""), Split::Unlabelled, files, Vec::new())?;
+    Ok(options.applied(Box::new(files)))
 }
 
 /// Whether a file's name says that it is an image.

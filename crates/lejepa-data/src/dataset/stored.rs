@@ -1,7 +1,6 @@
 //! A sample as its dataset keeps it, before anything is decoded.
 
-use std::io::Cursor;
-
+use crate::decode::left_out::LeftOut;
 use crate::decode::{Encoded, shrunk_jpeg};
 use crate::{Image, ImageHash, Result};
 
@@ -10,6 +9,8 @@ use crate::{Image, ImageHash, Result};
 pub enum Stored {
     /// The bytes of a jpeg, png, webp, bmp, tiff or gif file.
     File(Vec<u8>),
+    /// The bytes of a JPEG file that is cut off, from somebody who takes it nevertheless.
+    CutFile(Vec<u8>),
     /// Decoded pixels.
     Pixels(Image),
 }
@@ -18,7 +19,7 @@ impl Stored {
     /// Height and width of the upright image; of a file only the header is read.
     pub fn size(&self) -> Result<(usize, usize)> {
         match self {
-            Self::File(bytes) => Ok(Encoded::open(&mut Cursor::new(bytes))?.size()),
+            Self::File(bytes) | Self::CutFile(bytes) => Ok(Encoded::open(bytes)?.size()),
             Self::Pixels(image) => Ok((image.height(), image.width())),
         }
     }
@@ -27,7 +28,7 @@ impl Stored {
     pub fn content(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         match self {
-            Self::File(bytes) => hasher.update(b"file").update(bytes),
+            Self::File(bytes) | Self::CutFile(bytes) => hasher.update(b"file").update(bytes),
             Self::Pixels(image) => {
                 let shape = [image.height(), image.width(), image.channels()];
                 let shape: Vec<u8> = shape.iter().flat_map(|&size| (size as u64).to_le_bytes()).collect();
@@ -42,10 +43,20 @@ impl Stored {
         ImageHash::of(&self.content())
     }
 
+    /// What [`Stored::decode`] leaves out.
+    pub(crate) fn left_out(&self) -> LeftOut {
+        match self {
+            Self::File(bytes) => LeftOut::of(bytes),
+            Self::CutFile(_) => LeftOut { end: true, ..LeftOut::default() },
+            Self::Pixels(_) => LeftOut::default(),
+        }
+    }
+
     /// The image at full size, upright.
     pub fn decode(self) -> Result<Image> {
         match self {
             Self::File(bytes) => Image::decode(&bytes),
+            Self::CutFile(bytes) => Image::decode_cut(&bytes),
             Self::Pixels(image) => Ok(image),
         }
     }
@@ -54,7 +65,7 @@ impl Stored {
     pub(crate) fn decode_shrunk(self, shrink: usize) -> Result<Image> {
         match &self {
             Self::File(bytes) if shrunk_jpeg::saves_time(bytes, shrink) => {
-                let orientation = Encoded::open(&mut Cursor::new(bytes))?.orientation;
+                let orientation = Encoded::open(bytes)?.orientation;
                 shrunk_jpeg::decode(bytes, shrink, orientation)
             }
             _ => self.decode(),

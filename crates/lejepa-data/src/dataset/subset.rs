@@ -1,6 +1,6 @@
 //! Some images of a dataset.
 
-use super::{Dataset, Stored};
+use super::{Dataset, Fingerprinter, Stored};
 use crate::Result;
 
 /// Some images of a dataset, in the order given.
@@ -42,6 +42,13 @@ impl Dataset for Subset {
 
     fn files(&self) -> Vec<std::path::PathBuf> {
         self.dataset.files()
+    }
+
+    /// Of the whole and of which images of it these are.
+    fn fingerprint(&self, fingerprinter: &mut Fingerprinter<'_>) -> Result<String> {
+        let whole = self.dataset.fingerprint(fingerprinter)?;
+        let indices: Vec<u8> = self.indices.iter().flat_map(|&index| (index as u64).to_le_bytes()).collect();
+        Ok(Fingerprinter::combined([whole.as_bytes(), &indices]))
     }
 
     fn notes(&self) -> &[String] {

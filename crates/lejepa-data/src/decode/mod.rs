@@ -1,15 +1,19 @@
 //! From the bytes of an image file to pixels.
 //!
-//! Sizes are checked before anything is decoded; images come out upright (EXIF), in 8 bits, grey or
-//! colour.
+//! Sizes and kinds are checked before anything is decoded; images come out upright (EXIF), in 8 bits, grey or
+//! colour. What a decoder would make up, clip or drop is an error: see [`sample_format`] and [`jpeg_end`].
 
+mod jpeg_end;
+#[cfg(feature = "datasets")]
+pub(crate) mod left_out;
+mod sample_format;
 #[cfg(feature = "datasets")]
 pub(crate) mod shrunk_jpeg;
 
-use std::io::{BufRead, Seek};
+use std::io::Cursor;
 
 use ::image::metadata::Orientation;
-use ::image::{DynamicImage, ImageDecoder, ImageError, ImageReader};
+use ::image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader};
 
 use crate::{Error, Image, Result};
 
@@ -18,28 +22,30 @@ use crate::{Error, Image, Result};
 /// in any cache again.
 pub const DECODING: u32 = 2;
 
-/// A file or bytes in memory; behind a pointer, so that all decoders are compiled once.
-pub(crate) trait Bytes: BufRead + Seek {}
-
-impl<R: BufRead + Seek> Bytes for R {}
-
 /// An image file whose header was read.
 pub(crate) struct Encoded<'a> {
+    bytes: &'a [u8],
+    format: Option<ImageFormat>,
     decoder: Box<dyn ImageDecoder + 'a>,
     pub(crate) orientation: Orientation,
 }
 
 impl<'a> Encoded<'a> {
-    /// Reads the header, and refuses images that are too large.
-    pub(crate) fn open(bytes: &'a mut dyn Bytes) -> Result<Self> {
-        let reader = ImageReader::new(bytes)
+    /// Reads the header, and refuses images that are too large or hold what 8 bits of grey or colour cannot.
+    pub(crate) fn open(bytes: &'a [u8]) -> Result<Self> {
+        let reader = ImageReader::new(Cursor::new(bytes))
             .with_guessed_format()
             .map_err(|error| Error::Decode(ImageError::IoError(error)))?;
+        let format = reader.format();
+        if format == Some(ImageFormat::Tiff) {
+            sample_format::check_tiff(bytes)?;
+        }
         let mut decoder: Box<dyn ImageDecoder + 'a> = Box::new(reader.into_decoder().map_err(Error::Decode)?);
         let (width, height) = decoder.dimensions();
         Image::check_size(height as usize, width as usize)?;
+        sample_format::check(decoder.color_type())?;
         let orientation = decoder.orientation().map_err(Error::Decode)?;
-        Ok(Self { decoder, orientation })
+        Ok(Self { bytes, format, decoder, orientation })
     }
 
     /// Height and width of the upright image.
@@ -51,9 +57,23 @@ impl<'a> Encoded<'a> {
 
     /// The upright image.
     pub(crate) fn decode(self) -> Result<Image> {
+        if self.format == Some(ImageFormat::Jpeg) {
+            jpeg_end::check(self.bytes)?;
+        }
+        self.decode_what_is_there()
+    }
+
+    /// The upright image, with grey for what is missing of a JPEG file.
+    pub(crate) fn decode_what_is_there(self) -> Result<Image> {
         let decoded = DynamicImage::from_decoder(self.decoder).map_err(Error::Decode)?;
         upright(decoded, self.orientation)
     }
+}
+
+/// Whether a file is a JPEG that ends too early.
+#[cfg(feature = "datasets")]
+pub(crate) fn is_cut_jpeg(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0xff, 0xd8, 0xff]) && jpeg_end::check(bytes).is_err()
 }
 
 fn exchanges_sides(orientation: Orientation) -> bool {
@@ -71,3 +91,6 @@ fn upright(mut decoded: DynamicImage, orientation: Orientation) -> Result<Image>
     };
     Image::from_pixels(height, width, channels, pixels)
 }
+
+#[cfg(test)]
+mod tests;

@@ -50,6 +50,12 @@ pub struct SplitInspection {
     pub sizes: Option<ImageSizes>,
     /// Readable ones in grey; the others are in colour.
     pub grey: usize,
+    /// Readable ones with transparency, which is left out.
+    pub transparent: usize,
+    /// Readable ones with several frames, of which the first is used.
+    pub animated: usize,
+    /// Readable ones that are cut off, if such are accepted: what is missing is grey.
+    pub cut: usize,
     /// Images that cannot be read.
     pub unreadable: usize,
     /// The first of them, at most [`Inspection::NAMED`].
@@ -128,11 +134,13 @@ impl SplitInspection {
         let decoded: Vec<_> = indices
             .par_iter()
             .map(|&index| {
-                let image = dataset.stored(index).and_then(Stored::decode);
+                let stored = dataset.stored(index);
+                let left_out = stored.as_ref().map(Stored::left_out).unwrap_or_default();
+                let image = stored.and_then(Stored::decode);
                 progress(Progress::Image);
                 let size = |height, width| ImageSize { height, width };
                 image
-                    .map(|image| (size(image.height(), image.width()), image.channels()))
+                    .map(|image| (size(image.height(), image.width()), image.channels(), left_out))
                     .map_err(|error| BrokenImage::new(dataset.name(index), &error))
             })
             .collect();
@@ -156,8 +164,11 @@ impl SplitInspection {
             classes,
             notes: dataset.notes().into(),
             decoded: decoded.len(),
-            sizes: ImageSizes::of(decoded.iter().flatten().map(|&(size, _)| size).collect()),
-            grey: decoded.iter().flatten().filter(|&&(_, channels)| channels == 1).count(),
+            sizes: ImageSizes::of(decoded.iter().flatten().map(|&(size, ..)| size).collect()),
+            grey: decoded.iter().flatten().filter(|&&(_, channels, _)| channels == 1).count(),
+            transparent: decoded.iter().flatten().filter(|(.., left)| left.transparency).count(),
+            animated: decoded.iter().flatten().filter(|(.., left)| left.frames).count(),
+            cut: decoded.iter().flatten().filter(|(.., left)| left.end).count(),
             unreadable: decoded.iter().filter(|image| image.is_err()).count(),
             unreadable_images: decoded
                 .into_iter()
@@ -206,6 +217,7 @@ mod tests {
         ::image::GrayImage::new(3, 2).save(root.join("train/loose.png")).unwrap();
         std::fs::write(root.join("train/dog/broken.png"), "no image").unwrap();
         ::image::GrayImage::new(3, 2).save(root.join("test/dog/d.png")).unwrap();
+        ::image::RgbaImage::new(3, 2).save(root.join("test/dog/e.png")).unwrap();
     }
 
     fn source(path: &Path) -> SourceConfig {
@@ -223,14 +235,15 @@ mod tests {
             }
         })
         .unwrap();
-        assert_eq!((inspection.format, images.into_inner()), (Format::Folder, 6));
+        assert_eq!((inspection.format, images.into_inner()), (Format::Folder, 7));
         let [train, test] = &inspection.splits[..] else { panic!("{inspection:?}") };
         let count = |name: &str, images| ClassCount { name: name.into(), images };
         assert_eq!((train.split, train.images, train.unlabelled), (Split::Train, 5, 1));
         assert!(train.fingerprint.is_some() && train.fingerprint != test.fingerprint);
         assert_eq!(train.classes, [count("cat", 2), count("dog", 2)]);
-        assert_eq!(test.classes, [count("cat", 0), count("dog", 1)]);
+        assert_eq!(test.classes, [count("cat", 0), count("dog", 2)]);
         assert_eq!((train.decoded, train.grey, train.unreadable), (5, 1, 1));
+        assert_eq!((train.transparent, test.transparent, test.animated), (0, 1, 0));
         assert!(train.unreadable_images[0].name.ends_with("train/dog/broken.png"));
         assert!(train.unreadable_images[0].reason.contains("cannot decode image: "));
         let sizes = train.sizes.clone().unwrap();

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use crate::decode::left_out::LeftOut;
 use crate::{BrokenImage, Dataset, Format, Progress, Result, SourceConfig, Split, Stored, open_splits};
 
 /// What came of decoding every image.
@@ -28,6 +29,12 @@ pub struct SplitVerification {
     /// A hash of the class names and of all images, as they are stored, with their labels, in order.
     /// Where the data lies and what its files are called plays no part.
     pub content: String,
+    /// Readable images with transparency, which is left out.
+    pub transparent: usize,
+    /// Readable images with several frames, of which the first is used.
+    pub animated: usize,
+    /// Readable images that are cut off, if such are accepted: what is missing is grey.
+    pub cut: usize,
     /// Images that cannot be read.
     pub unreadable: Vec<BrokenImage>,
 }
@@ -54,21 +61,26 @@ impl SplitVerification {
             .map(|index| {
                 let stored = dataset.stored(index);
                 let hash = hash(stored.as_ref().ok(), dataset.label(index));
+                let left_out = stored.as_ref().map(Stored::left_out).unwrap_or_default();
                 let problem = stored.and_then(Stored::decode).err();
                 progress(Progress::Image);
-                (hash, problem.map(|error| BrokenImage::new(dataset.name(index), &error)))
+                let left_out = if problem.is_none() { left_out } else { LeftOut::default() };
+                (hash, left_out, problem.map(|error| BrokenImage::new(dataset.name(index), &error)))
             })
             .collect();
         let mut content = blake3::Hasher::new();
         for name in dataset.class_names() {
             content.update(&length(name.as_bytes())).update(name.as_bytes());
         }
-        images.iter().for_each(|(hash, _)| _ = content.update(hash.as_bytes()));
+        images.iter().for_each(|(hash, ..)| _ = content.update(hash.as_bytes()));
         Self {
             split,
             images: dataset.len(),
             content: content.finalize().to_hex()[..16].into(),
-            unreadable: images.into_iter().filter_map(|(_, unreadable)| unreadable).collect(),
+            transparent: images.iter().filter(|(_, left, _)| left.transparency).count(),
+            animated: images.iter().filter(|(_, left, _)| left.frames).count(),
+            cut: images.iter().filter(|(_, left, _)| left.end).count(),
+            unreadable: images.into_iter().filter_map(|(.., unreadable)| unreadable).collect(),
         }
     }
 }

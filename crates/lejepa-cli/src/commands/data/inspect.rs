@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use lejepa_data::{ContactSheet, ImageSize, Inspection, SourceConfig, SplitInspection};
 
-use super::{print_unreadable, with_bar};
+use super::{print_left_out, print_unreadable, with_bar};
 use crate::output;
 use crate::source::SourceArguments;
 use crate::table::table;
@@ -104,6 +104,7 @@ fn print(inspection: &Inspection) {
         for note in &split.notes {
             output::line(format_args!("\nnote: {note}"));
         }
+        print_left_out(split.split, [split.transparent, split.animated, split.cut]);
         if split.unreadable > 0 {
             let SplitInspection { unreadable, decoded, .. } = split;
             let name = split.split.name();

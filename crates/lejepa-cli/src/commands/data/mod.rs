@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Subcommand;
-use lejepa_data::{BrokenImage, Progress};
+use lejepa_data::{BrokenImage, Progress, Split};
 
 use crate::{output, progress};
 
@@ -40,6 +40,19 @@ fn with_bar<T>(pass: impl FnOnce(&(dyn Fn(Progress) + Sync)) -> T) -> T {
     });
     bar.finish_and_clear();
     passed
+}
+
+/// Says what of readable images is not in their pixels.
+fn print_left_out(split: Split, [transparent, animated, cut]: [usize; 3]) {
+    for (count, what) in [
+        (transparent, "have transparency, which is left out"),
+        (animated, "are animations: their first frame is used"),
+        (cut, "are cut off: what is missing is grey"),
+    ] {
+        if count > 0 {
+            output::line(format_args!("\nnote: {count} {} images {what}", split.name()));
+        }
+    }
 }
 
 fn print_unreadable(images: &[BrokenImage]) {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use lejepa_data::{SplitVerification, Verification};
 
-use super::{print_unreadable, with_bar};
+use super::{print_left_out, print_unreadable, with_bar};
 use crate::output;
 use crate::source::SourceArguments;
 use crate::table::table;
@@ -34,6 +34,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         let mut rows = vec![["split", "images", "unreadable", "content"].map(String::from).to_vec()];
         rows.extend(verification.splits.iter().map(row));
         output::line(table(&rows));
+        let splits = verification.splits.iter();
+        splits.for_each(|split| print_left_out(split.split, [split.transparent, split.animated, split.cut]));
     }
     Ok(if verification.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     data: Option<PathBuf>,
 
     /// Folder in which the sets of the suite lie, under their official names
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["data", "format", "fold", "images", "labels"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["data", "format", "fold", "images", "labels", "accept_truncated"])]
     data_root: Option<PathBuf>,
 
     /// Split that is asked about [default: test, or validation where test has no labels, or a fifth held back]

@@ -250,7 +250,7 @@ fn the_reading_can_be_stopped() {
 
 #[test]
 fn a_large_file_is_hashed_as_one() {
-    let bytes: Vec<u8> = (0..40usize << 20).map(|place| (place * 7 >> 5) as u8).collect();
+    let bytes: Vec<u8> = (0..40usize << 20).map(|place| ((place * 7) >> 5) as u8).collect();
     let (_folder, files) = written(&[("a", &bytes)]);
     let contents = Contents::read(&files, None, &mut |_| ControlFlow::Continue(())).unwrap();
     assert_eq!(contents, [Some(blake3::hash(&bytes))]);

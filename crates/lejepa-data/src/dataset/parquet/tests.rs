@@ -80,7 +80,7 @@ fn images_larger_than_a_block_are_read() {
 #[test]
 fn columns_are_chosen_by_name() {
     let images = Some("picture".to_string());
-    let options = ReadOptions { images: images.clone(), labels: Some("class".into()), fold: None };
+    let options = ReadOptions { images: images.clone(), labels: Some("class".into()), ..Default::default() };
     let data = Parquet::open(&fixture("flat.parquet"), Split::Train, &options).unwrap();
     assert_is_image(&data, 3, 3);
     assert_eq!(data.label(3), Some(3));
@@ -93,7 +93,8 @@ fn columns_are_chosen_by_name() {
     for (images, labels, problem) in
         [("class", "class", "INT64"), ("picture", "picture", "BYTE_ARRAY"), ("picture", "kind", "`kind`")]
     {
-        let options = ReadOptions { images: Some(images.into()), labels: Some(labels.into()), fold: None };
+        let options =
+            ReadOptions { images: Some(images.into()), labels: Some(labels.into()), ..Default::default() };
         let error = Parquet::open(&fixture("flat.parquet"), Split::Train, &options).unwrap_err();
         assert!(error.to_string().contains(problem), "{error}");
     }

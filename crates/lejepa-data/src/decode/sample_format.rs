@@ -1,0 +1,91 @@
+//! What the pixels of a file are made of, and what of that is handled: 8 bits, grey or colour, one picture.
+//!
+//! Deeper values need a stretch that only somebody who knows the data can choose, and bands and pages a
+//! choice: they are refused rather than clipped or dropped. Transparency is dropped, and counted where data
+//! is inspected.
+
+use std::io::Cursor;
+
+use ::image::ColorType;
+use tiff::decoder::Decoder;
+use tiff::tags::Tag;
+
+use crate::{Error, Result};
+
+const STRETCH: &str =
+    "convert it with a stretch of your choice, such as `magick IN -contrast-stretch 0.1% -depth 8 OUT.png`";
+const CHOOSE_BANDS: &str = "choose one or three of them, such as `gdal_translate -b 3 -b 2 -b 1 IN OUT.tif`";
+const ONE_FILE_PER_PAGE: &str = "write one file per page, such as `magick IN OUT-%03d.png`";
+
+/// Refuses values that do not fit into 8 bits.
+pub(super) fn check(colour: ColorType) -> Result<()> {
+    let found = match colour {
+        ColorType::L8 | ColorType::La8 | ColorType::Rgb8 | ColorType::Rgba8 => return Ok(()),
+        ColorType::L16 | ColorType::La16 | ColorType::Rgb16 | ColorType::Rgba16 => "16 bits per value",
+        ColorType::Rgb32F | ColorType::Rgba32F => "floating-point values",
+        _ => "values of another kind",
+    };
+    Err(unhandled(found, STRETCH))
+}
+
+/// TIFF's ways to keep values, by their numbers in the format.
+const UNSIGNED: u16 = 1;
+const SIGNED: u16 = 2;
+const FLOAT: u16 = 3;
+/// Extra samples that are transparency.
+const ALPHAS: [u16; 2] = [1, 2];
+/// Photometric interpretations with one and with four samples; the others have three.
+const ONE_SAMPLE: [u16; 4] = [0, 1, 3, 4];
+const CMYK: u16 = 5;
+/// A picture that is a smaller copy of another one.
+const REDUCED: u32 = 1;
+
+/// Refuses TIFF files with deep values, with bands besides grey or colour, and with several pages. What is
+/// damaged is left to the decoder, which says more.
+pub(super) fn check_tiff(bytes: &[u8]) -> Result<()> {
+    let Ok(mut file) = Decoder::new(Cursor::new(bytes)) else { return Ok(()) };
+    let mut numbers = |tag| file.find_tag_unsigned_vec::<u16>(tag).ok().flatten().unwrap_or_default();
+    let bits = numbers(Tag::BitsPerSample).into_iter().max().unwrap_or(1);
+    let kind = numbers(Tag::SampleFormat).into_iter().max().unwrap_or(UNSIGNED);
+    let samples = usize::from(numbers(Tag::SamplesPerPixel).first().copied().unwrap_or(1));
+    let extra = numbers(Tag::ExtraSamples);
+    let base = match numbers(Tag::PhotometricInterpretation).first() {
+        Some(photometric) if ONE_SAMPLE.contains(photometric) => 1,
+        Some(&CMYK) => 4,
+        _ => 3,
+    };
+    let found = match kind {
+        FLOAT => format!("floating-point values of {bits} bits"),
+        SIGNED => format!("signed values of {bits} bits"),
+        _ if bits > 8 => format!("{bits} bits per value"),
+        _ => String::new(),
+    };
+    if !found.is_empty() {
+        return Err(unhandled(found, STRETCH));
+    }
+    let alphas = extra.iter().filter(|sample| ALPHAS.contains(sample)).count().min(1);
+    if samples > base + alphas {
+        return Err(unhandled(format!("{samples} bands"), CHOOSE_BANDS));
+    }
+    let pages = pages(&mut file);
+    if pages > 1 {
+        return Err(unhandled(format!("{pages} pages"), ONE_FILE_PER_PAGE));
+    }
+    Ok(())
+}
+
+/// Pictures of a file without thumbnails and smaller copies.
+fn pages(file: &mut Decoder<Cursor<&[u8]>>) -> usize {
+    /// A file with more is none that anybody counts.
+    const MOST: usize = 10_000;
+    let mut pages = 1;
+    while pages < MOST && file.more_images() && file.next_image().is_ok() {
+        let kind = file.find_tag_unsigned::<u32>(Tag::NewSubfileType).ok().flatten().unwrap_or(0);
+        pages += usize::from(kind & REDUCED == 0);
+    }
+    pages
+}
+
+fn unhandled(found: impl Into<String>, advice: &'static str) -> Error {
+    Error::Unhandled { found: found.into(), advice }
+}
