@@ -44,6 +44,8 @@ fn help_is_as_written_down() {
         ("verify", &["verify", "--help"]),
         ("embed", &["embed", "--help"]),
         ("eval", &["eval", "--help"]),
+        ("cache", &["cache", "--help"]),
+        ("cache-prune", &["cache", "prune", "--help"]),
         ("pca", &["pca", "--help"]),
         ("attention", &["attention", "--help"]),
         ("segment", &["segment", "--help"]),

@@ -10,7 +10,7 @@ use std::path::Path;
 use fixture::{lejepa, lejepa_succeeds, workspace, write_stripes};
 use lejepa_data::{SourceConfig, read_matrix};
 use lejepa_embed::{Encoder, FileInfo, Output};
-use lejepa_eval::{Extraction, ImageList};
+use lejepa_eval::{Extraction, ImageList, Share};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 
@@ -135,8 +135,8 @@ fn vectors_of_a_dataset_are_written_in_every_format_with_ids_and_labels() {
     assert!(lines[220].contains(",test,1,"), "{}", lines[220]);
     assert!(!path.join("features.npy.parts").exists());
 
-    embed("features.safetensors");
-    assert_eq!(features(&path.join("features.safetensors"), Some("features")), (220, 16, values.clone()));
+    embed("others.safetensors");
+    assert_eq!(features(&path.join("others.safetensors"), Some("features")), (220, 16, values.clone()));
 
     embed("features.parquet");
     let file = std::fs::File::open(path.join("features.parquet")).unwrap();
@@ -169,7 +169,7 @@ fn image_files_are_embedded_and_broken_ones_left_out_by_name() {
     let output = lejepa_succeeds(path, &arguments);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        said.contains("note: 1 images cannot be read and were left out, see few.npy.broken.jsonl"),
+        said.contains("note: 1 images cannot be embedded and were left out, see few.npy.broken.jsonl"),
         "{said}"
     );
     assert!(std::fs::read_to_string(path.join("few.npy.broken.jsonl")).unwrap().contains("b.png"));
@@ -184,7 +184,9 @@ fn image_files_are_embedded_and_broken_ones_left_out_by_name() {
 
     let none = lejepa(path, &["embed", "b.png", "--encoder", "encoder.onnx", "--out", "none.npy"]);
     assert_eq!(none.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&none.stderr).contains("none of the images can be read, such as b.png"));
+    assert!(
+        String::from_utf8_lossy(&none.stderr).contains("none of the images can be embedded, such as b.png")
+    );
     assert!(!path.join("none.npy").exists());
 }
 
@@ -241,9 +243,15 @@ fn an_interrupted_extraction_goes_on_where_it_stopped() {
     let (first, second, whole) = (open(), open(), open());
     let parts = path.join("parts");
     let of = |encoder| Extraction { encoder, output: Output::Embedding, images: &images };
-    assert!(of(&first).run(&parts, &mut |_| ControlFlow::Break(())).unwrap().is_none());
-    // What a power cut leaves of the next part.
-    std::fs::write(parts.join("00000256.part"), b"half a part").unwrap();
+    let stop_early = |done| if done > 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    assert!(of(&first).run(&parts, &mut { stop_early }).unwrap().is_none());
+    // What a power cut leaves of the next part, and what another key has left.
+    let name = of(&first).name().unwrap();
+    let next = first.statistics().images;
+    std::fs::write(parts.join(format!("{name}-{next:010}-0000000610.part")), b"half a part").unwrap();
+    let mut other = std::fs::read_dir(&parts).unwrap().map(|entry| entry.unwrap().path());
+    let own = other.find(|path| path.extension().is_some_and(|end| end == "part")).unwrap();
+    std::fs::copy(own, parts.join(format!("{}-{next:010}-0000000610.part", "0".repeat(24)))).unwrap();
     let resumed = of(&second).run(&parts, &mut |_| ControlFlow::Continue(())).unwrap().unwrap();
     assert_eq!(first.statistics().images + second.statistics().images, 610);
     let uninterrupted =
@@ -260,6 +268,6 @@ fn an_interrupted_extraction_goes_on_where_it_stopped() {
     assert_eq!(rows(&resumed), rows(&uninterrupted));
 
     let normalised = Encoder::builder().normalised().open(path.join("encoder.onnx")).unwrap();
-    let message = of(&normalised).run(&parts, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string();
-    assert!(message.contains("holds parts of another extraction"), "{message}");
+    let message = of(&normalised).begin(&parts, Share::Alone).unwrap_err().to_string();
+    assert!(message.contains("holds parts of another extraction (other: --normalise)"), "{message}");
 }

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
-use lejepa_embed::{Encoder, EncoderBuilder, ForeignEncoder, InputSize, Preprocess, Provider};
+use lejepa_embed::{Encoder, EncoderBuilder, ForeignEncoder, InputSize, Provider};
+
+use crate::hub_file;
 
 /// What every command that uses ONNX Runtime takes.
 #[derive(Debug, Args)]
@@ -58,9 +60,6 @@ pub(crate) struct EncoderArguments {
     pub(crate) runtime: RuntimeArguments,
 }
 
-/// What the Hugging Face hub calls the description of an encoder's images.
-pub(crate) const HUB_FILE: &str = "preprocessor_config.json";
-
 impl ComputingArguments {
     /// How the command opens an encoder that describes itself.
     pub(crate) fn opener(&self, runtime: &RuntimeArguments) -> EncoderBuilder {
@@ -107,7 +106,8 @@ impl EncoderArguments {
 
     /// How it opens an encoder of another project.
     pub(crate) fn described_by(&self, path: &Path) -> Result<EncoderBuilder> {
-        let description = ForeignEncoder { preprocess: hub_file(path)?, output: self.embedding.clone() };
+        let description =
+            ForeignEncoder { preprocess: hub_file::read(path)?, output: self.embedding.clone() };
         Ok(self.plain_opener().foreign(description))
     }
 
@@ -115,13 +115,6 @@ impl EncoderArguments {
     pub(crate) fn is_described(&self) -> bool {
         self.preprocess.is_some()
     }
-}
-
-fn hub_file(path: &Path) -> Result<Preprocess> {
-    let unreadable = || format!("cannot read: {}", path.display());
-    let text = std::fs::read_to_string(path).with_context(unreadable)?;
-    let config = serde_json::from_str(&text).with_context(unreadable)?;
-    Preprocess::from_hub(&config).with_context(unreadable)
 }
 
 fn provider(typed: &str) -> Result<Provider, String> {

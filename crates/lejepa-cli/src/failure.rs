@@ -102,6 +102,15 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
         if let Some(EvalError::OtherExtraction { .. }) = cause.downcast_ref() {
             return Some("remove that folder to start anew, or choose another --out");
         }
+        if let Some(EvalError::PartsWithoutKey { .. }) = cause.downcast_ref() {
+            return Some("nothing says what computed them: remove that folder, or choose another --out");
+        }
+        if let Some(EvalError::Busy { .. }) = cause.downcast_ref() {
+            return Some("wait for it or choose another --out; with --shard several processes share the work");
+        }
+        if let Some(EvalError::MissingParts { .. }) = cause.downcast_ref() {
+            return Some("run the same --shard command for every share that is not finished, then --merge again");
+        }
         if let Some(hint) = cause.downcast_ref().and_then(video_hint) {
             return Some(hint);
         }

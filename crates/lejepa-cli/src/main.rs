@@ -1,12 +1,14 @@
 //! The `lejepa` command line: parses, dispatches, prints.
 
 mod allocator;
+mod cache_folder;
 mod command_line;
 mod commands;
 mod encoder_arguments;
 mod encoder_file;
 mod failure;
 mod ffmpeg;
+mod hub_file;
 mod interrupt;
 mod output;
 mod picture_arguments;
@@ -16,6 +18,7 @@ mod run_folder;
 mod selection;
 mod source;
 mod table;
+mod targets;
 mod untrained;
 
 use std::process::ExitCode;
@@ -42,6 +45,7 @@ enum Command {
     Verify(commands::verify::Arguments),
     Embed(commands::embed::Arguments),
     Eval(commands::eval::Arguments),
+    Cache(commands::cache::Arguments),
     Pca(commands::pca::Arguments),
     Attention(commands::attention::Arguments),
     Segment(commands::segment::Arguments),
@@ -67,6 +71,7 @@ fn main() -> ExitCode {
         Command::Verify(arguments) => commands::verify::run(arguments),
         Command::Embed(arguments) => commands::embed::run(arguments),
         Command::Eval(arguments) => commands::eval::run(arguments),
+        Command::Cache(arguments) => commands::cache::run(arguments),
         Command::Pca(arguments) => commands::pca::run(arguments),
         Command::Attention(arguments) => commands::attention::run(arguments),
         Command::Segment(arguments) => commands::segment::run(arguments),

@@ -1,12 +1,23 @@
 //! Files that are there whole or not at all.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::collections::BTreeSet;
+use std::fs::{File, TryLockError};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::{Error, Result};
 
-/// Writes a file under a temporary name beside `path`, syncs it and renames it into place. Whatever
+/// What the temporary names end in.
+const ENDING: &str = ".writing";
+/// What nobody holds is rubbish after the first of these times, and where locks are not to be had after the
+/// second one.
+const UNHELD: Duration = Duration::from_secs(600);
+const UNTOUCHED: Duration = Duration::from_secs(24 * 3600);
+
+/// Writes a file under a temporary name of its own beside `path`, syncs it and renames it into place. Whatever
 /// was at `path` stays until the new content is safe. Missing parent folders are made.
 pub fn write_atomically(
     path: &Path,
@@ -32,10 +43,10 @@ impl AtomicFile {
         let failed = |source| Error::Io { action: "write", path: path.into(), source };
         let folder = folder_of(path);
         std::fs::create_dir_all(folder).map_err(failed)?;
-        // Always the same name for the same file: what a killed process leaves is written over next time.
+        sweep(folder);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let temporary = folder.join(format!(".{name}.writing"));
-        let file = Some(BufWriter::new(File::create(&temporary).map_err(failed)?));
+        let (temporary, file) = create_temporary(folder, &name).map_err(failed)?;
+        let file = Some(BufWriter::new(file));
         Ok(Self { path: path.into(), temporary, file })
     }
 
@@ -84,6 +95,51 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
+/// A file that no other process has, wherever it runs. It is locked as long as it is written.
+fn create_temporary(folder: &Path, name: &str) -> std::io::Result<(PathBuf, File)> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let temporary = folder.join(format!(".{name}.{}-{count}{ENDING}", std::process::id()));
+        match File::create_new(&temporary) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+            Ok(file) => {
+                // Without locks it is left alone for longer, see `sweep`.
+                let _ = file.try_lock();
+                return Ok((temporary, file));
+            }
+        }
+    }
+}
+
+/// Removes what killed processes have left in a folder, once per process and folder.
+fn sweep(folder: &Path) {
+    static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    if !SWEPT.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.into()) {
+        return;
+    }
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with('.') && name.ends_with(ENDING) && is_abandoned(&entry.path()) {
+            // Somebody else may have been quicker.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn is_abandoned(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    let modified = file.metadata().and_then(|metadata| metadata.modified());
+    let age = modified.ok().and_then(|modified| modified.elapsed().ok()).unwrap_or_default();
+    match file.try_lock() {
+        Ok(()) => age > UNHELD,
+        Err(TryLockError::WouldBlock) => false,
+        Err(TryLockError::Error(_)) => age > UNTOUCHED,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,13 +175,40 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_left_is_written_over() {
+    fn what_a_killed_process_left_is_removed_and_what_others_write_is_not() {
         let folder = tempfile::tempdir().unwrap();
+        let left = |name: &str, age: u64| {
+            let path = folder.path().join(name);
+            let file = File::create(&path).unwrap();
+            file.set_modified(std::time::SystemTime::now() - Duration::from_secs(age)).unwrap();
+            (path, file)
+        };
+        let (dead, _) = left(".result.json.17-3.writing", 3600);
+        let (young, _) = left(".result.json.18-0.writing", 0);
+        let (held, writer) = left(".result.json.19-0.writing", 3600);
+        writer.try_lock().unwrap();
         let path = folder.path().join("result.json");
-        std::fs::write(folder.path().join(".result.json.writing"), b"a much longer half of something")
-            .unwrap();
         write_atomically(&path, |file| file.write_all(b"new")).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"new");
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert_eq!([dead, young, held].map(|path| path.exists()), [false, true, true]);
+    }
+
+    #[test]
+    fn many_writers_of_one_file_do_not_disturb_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/result.json");
+        std::thread::scope(|scope| {
+            for number in 0..8u8 {
+                let path = &path;
+                scope.spawn(move || {
+                    for _ in 0..20 {
+                        write_atomically(path, |file| file.write_all(&[number; 1000])).unwrap();
+                    }
+                });
+            }
+        });
+        let content = std::fs::read(&path).unwrap();
+        assert_eq!(content, [content[0]; 1000]);
+        assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
     }
 }

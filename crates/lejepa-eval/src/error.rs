@@ -123,10 +123,48 @@ pub enum Error {
         path: PathBuf,
     },
     /// A folder holds parts of something else.
-    #[error("holds parts of another extraction (other images, encoder or options): {}", folder.display())]
+    #[error("holds parts of another extraction (other: {differences}): {}", folder.display())]
     OtherExtraction {
         /// The folder.
         folder: PathBuf,
+        /// In what it differs.
+        differences: String,
+    },
+    /// A folder holds parts of which nobody knows what computed them.
+    #[error("holds parts without their key.json: {}", folder.display())]
+    PartsWithoutKey {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Another process writes into the same folder.
+    #[error("another process is at work in: {}", folder.display())]
+    Busy {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Not all images are in the parts.
+    #[error("{images} images are missing, the first is number {first}: {}", folder.display())]
+    MissingParts {
+        /// How many.
+        images: usize,
+        /// The first one's number in the list, from zero.
+        first: usize,
+        /// The folder of the parts.
+        folder: PathBuf,
+    },
+    /// A number that 16 bits cannot hold.
+    #[error("a value is too large for f16, write f32: {value}")]
+    TooLargeForHalf {
+        /// The number.
+        value: f32,
+    },
+    /// The system could not use a file or folder.
+    #[error("cannot use: {}", path.display())]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why it failed.
+        source: std::io::Error,
     },
     /// A part was changed or removed while it was needed.
     #[error("a part of the features is gone or damaged: {}", path.display())]

@@ -54,7 +54,7 @@ impl<'a> Pixels<'a> {
     /// A name for these values of these images.
     pub(crate) fn key(&self, images: &ImageList) -> Result<String> {
         let described = serde_json::to_string(&(self.seen, &self.smaller)).map_err(Error::Json)?;
-        let key = format!("{described}{}", images.fingerprint()?);
+        let key = format!("{described}{} {}", lejepa_data::DECODING, images.fingerprint()?);
         Ok(blake3::hash(key.as_bytes()).to_hex()[..24].to_string())
     }
 

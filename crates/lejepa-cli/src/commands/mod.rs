@@ -1,6 +1,7 @@
 //! One file per subcommand.
 
 pub(crate) mod attention;
+pub(crate) mod cache;
 pub(crate) mod data;
 pub(crate) mod doctor;
 pub(crate) mod embed;

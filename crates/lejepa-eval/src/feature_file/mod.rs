@@ -1,18 +1,21 @@
 //! Files of features that other tools open: `.npy`, `.safetensors`, `.parquet`.
 //!
 //! Rows are written part by part: memory does not grow with their number. Parquet holds ids and labels
-//! itself; beside the others lies a `.csv` with a line per row.
+//! itself; beside the others lies a `.csv` with a line per row. What computed the rows is in the metadata of
+//! `.safetensors` and `.parquet`, and beside `.npy`, which has none, in a `.json`.
 
 mod listing;
 mod npy;
 mod parquet;
+mod precision;
 mod safetensors;
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lejepa_data::write_atomically;
 
+pub use self::precision::FeaturePrecision;
 use crate::{Error, Extracted, ImageList, Result};
 
 /// The kinds of files, recognised by their endings.
@@ -22,30 +25,79 @@ pub enum FeatureFormat {
     Npy,
     /// `features` `(images, dim)` and `labels` `(images)`, -1 where there is none.
     Safetensors,
-    /// Columns `id`, `split`, `label`, `class` and `embedding`.
+    /// Columns `id`, `split`, `label`, `class` and `embedding`, a list of fixed size.
     Parquet,
 }
 
-impl FeatureFormat {
-    /// What a path ends in.
-    pub fn of(path: &Path) -> Result<Self> {
-        match path.extension().and_then(|ending| ending.to_str()) {
-            Some("npy") => Ok(Self::Npy),
-            Some("safetensors") => Ok(Self::Safetensors),
-            Some("parquet") => Ok(Self::Parquet),
-            _ => Err(Error::FeatureFormat { path: path.into() }),
+/// How features are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FeatureFile {
+    /// The kind of file.
+    pub format: FeatureFormat,
+    /// How its numbers are stored.
+    pub precision: FeaturePrecision,
+}
+
+impl FeatureFile {
+    /// The kind of file that a path ends in.
+    pub fn of(path: &Path, precision: FeaturePrecision) -> Result<Self> {
+        let format = match path.extension().and_then(|ending| ending.to_str()) {
+            Some("npy") => FeatureFormat::Npy,
+            Some("safetensors") => FeatureFormat::Safetensors,
+            Some("parquet") => FeatureFormat::Parquet,
+            _ => return Err(Error::FeatureFormat { path: path.into() }),
+        };
+        Ok(Self { format, precision })
+    }
+
+    /// All files that are written.
+    pub fn paths(&self, path: &Path) -> Vec<PathBuf> {
+        match self.format {
+            FeatureFormat::Npy => vec![path.into(), listing_of(path), description_of(path)],
+            FeatureFormat::Safetensors => vec![path.into(), listing_of(path)],
+            FeatureFormat::Parquet => vec![path.into()],
         }
     }
 
     /// Writes features with what is known of their images.
-    pub fn write(self, path: &Path, features: &Extracted, images: &ImageList) -> Result<()> {
-        match self {
-            Self::Npy => streamed(path, |file| npy::write(file, features))?,
-            Self::Safetensors => streamed(path, |file| safetensors::write(file, features, images))?,
-            Self::Parquet => return streamed(path, |file| parquet::write(file, features, images)),
+    pub fn write(&self, path: &Path, features: &Extracted, images: &ImageList) -> Result<()> {
+        let precision = self.precision;
+        let about = description(features)?;
+        match self.format {
+            FeatureFormat::Parquet => {
+                return streamed(path, |file| parquet::write(file, features, images, precision, &about));
+            }
+            FeatureFormat::Safetensors => {
+                streamed(path, |file| safetensors::write(file, features, images, precision, &about))?;
+            }
+            FeatureFormat::Npy => {
+                streamed(path, |file| npy::write(file, features, precision))?;
+                let about: serde_json::Map<_, _> =
+                    about.iter().map(|(name, value)| (name.to_string(), value.as_str().into())).collect();
+                let about = serde_json::to_string_pretty(&about).map_err(Error::Json)?;
+                write_atomically(&description_of(path), |file| writeln!(file, "{about}"))?;
+            }
         }
-        listing::write(&path.with_extension("csv"), features, images)
+        listing::write(&listing_of(path), features, images)
     }
+}
+
+fn listing_of(path: &Path) -> PathBuf {
+    path.with_extension("csv")
+}
+
+/// `features.npy.json`.
+fn description_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".json");
+    name.into()
+}
+
+/// What computed the rows, and of what.
+fn description(features: &Extracted) -> Result<[(&'static str, String); 3]> {
+    let program = format!("lejepa {}", env!("CARGO_PKG_VERSION"));
+    let key = serde_json::to_string(&features.key).map_err(Error::Json)?;
+    Ok([("program", program), ("encoder", features.key.computation.encoder.clone()), ("key", key)])
 }
 
 /// Writes a file atomically with a function whose errors are this crate's.
@@ -65,9 +117,14 @@ fn streamed(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(
 }
 
 /// Little-endian bytes of rows.
-fn write_rows(file: &mut dyn Write, features: &Extracted) -> Result<()> {
+fn write_rows(file: &mut dyn Write, features: &Extracted, precision: FeaturePrecision) -> Result<()> {
     features.for_each_part(|_, rows| {
-        let bytes: Vec<u8> = rows.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let bytes: Vec<u8> = match precision {
+            FeaturePrecision::F32 => rows.iter().flat_map(|value| value.to_le_bytes()).collect(),
+            FeaturePrecision::F16 => {
+                precision::halved(rows)?.iter().flat_map(|value| value.to_le_bytes()).collect()
+            }
+        };
         file.write_all(&bytes).map_err(Error::Write)
     })
 }

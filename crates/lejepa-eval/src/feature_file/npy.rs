@@ -3,16 +3,17 @@
 
 use std::io::Write;
 
-use super::write_rows;
+use super::{FeaturePrecision, write_rows};
 use crate::{Error, Extracted, Result};
 
-pub(super) fn write(file: &mut dyn Write, features: &Extracted) -> Result<()> {
+pub(super) fn write(file: &mut dyn Write, features: &Extracted, precision: FeaturePrecision) -> Result<()> {
     let shape = (features.indices.len(), features.dim);
-    let dictionary = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape:?}, }}");
+    let kind = format!("<f{}", precision.bytes());
+    let dictionary = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape:?}, }}");
     let length = (10 + dictionary.len() + 1).next_multiple_of(64) - 10;
     let mut header = b"\x93NUMPY\x01\x00".to_vec();
     header.extend((length as u16).to_le_bytes());
     header.extend(format!("{dictionary:<width$}\n", width = length - 1).bytes());
     file.write_all(&header).map_err(Error::Write)?;
-    write_rows(file, features)
+    write_rows(file, features, precision)
 }

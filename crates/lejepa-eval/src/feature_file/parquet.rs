@@ -1,76 +1,84 @@
-//! Parquet: a row group per part, a row per image, the embedding as a list.
+//! Parquet: a row per image, the embedding as a list of fixed size, which readers of Arrow see as such.
 
 use std::io::Write;
 use std::sync::Arc;
 
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, FloatType, Int64Type};
+use arrow_array::{
+    ArrayRef, FixedSizeListArray, Float16Array, Float32Array, Int64Array, RecordBatch, StringArray,
+};
+use arrow_schema::{DataType, Field, Schema};
+use parquet::arrow::ArrowWriter;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::parser::parse_message_type;
 
+use super::{FeaturePrecision, precision};
 use crate::{Error, Extracted, ImageInfo, ImageList, Result};
 
-const SCHEMA: &str = "message features {
-    required binary id (UTF8);
-    optional binary split (UTF8);
-    optional int64 label;
-    optional binary class (UTF8);
-    required group embedding (LIST) { repeated group list { required float element; } }
-}";
+/// Values of a row group: 128 MB of f32, which readers take at once.
+const GROUP_VALUES: usize = 1 << 25;
+/// Rows between two looks at the memory.
+const BATCH_ROWS: usize = 1024;
 
-pub(super) fn write(file: &mut (dyn Write + Send), features: &Extracted, images: &ImageList) -> Result<()> {
-    let schema = Arc::new(parse_message_type(SCHEMA).map_err(Error::Parquet)?);
-    let properties = Arc::new(WriterProperties::default());
-    let mut writer = SerializedFileWriter::new(file, schema, properties).map_err(Error::Parquet)?;
+pub(super) fn write(
+    file: &mut (dyn Write + Send),
+    features: &Extracted,
+    images: &ImageList,
+    precision: FeaturePrecision,
+    about: &[(&str, String)],
+) -> Result<()> {
+    let dim = features.dim;
+    let element = match precision {
+        FeaturePrecision::F32 => DataType::Float32,
+        FeaturePrecision::F16 => DataType::Float16,
+    };
+    let size = i32::try_from(dim).map_err(|_| general("too many dimensions"))?;
+    let element = Arc::new(Field::new("element", element, false));
+    let schema = Arc::new(Schema::new(vec![
+        Field::new("id", DataType::Utf8, false),
+        Field::new("split", DataType::Utf8, true),
+        Field::new("label", DataType::Int64, true),
+        Field::new("class", DataType::Utf8, true),
+        Field::new("embedding", DataType::FixedSizeList(element.clone(), size), false),
+    ]));
+    let about = about.iter().map(|(name, value)| KeyValue::new(format!("lejepa.{name}"), value.clone()));
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some((GROUP_VALUES / dim.max(1)).max(1)))
+        // Random digits: a dictionary of them would be larger than they are.
+        .set_column_dictionary_enabled("embedding.list.element".into(), false)
+        .set_key_value_metadata(Some(about.collect()))
+        .build();
+    let mut writer = ArrowWriter::try_new(file, schema.clone(), Some(properties)).map_err(Error::Parquet)?;
     features.for_each_part(|indices, rows| {
-        let infos: Vec<ImageInfo<'_>> = indices.iter().map(|&index| images.info(index)).collect();
-        let mut group = writer.next_row_group().map_err(Error::Parquet)?;
-        write_group(&mut group, &infos, rows, features.dim).map_err(Error::Parquet)?;
-        group.close().map_err(Error::Parquet)?;
+        for (indices, rows) in indices.chunks(BATCH_ROWS).zip(rows.chunks(BATCH_ROWS * dim.max(1))) {
+            let infos: Vec<ImageInfo<'_>> = indices.iter().map(|&index| images.info(index)).collect();
+            let values: ArrayRef = match precision {
+                FeaturePrecision::F32 => Arc::new(Float32Array::from(rows.to_vec())),
+                FeaturePrecision::F16 => Arc::new(Float16Array::from(precision::halved(rows)?)),
+            };
+            let embedding = FixedSizeListArray::try_new(element.clone(), size, values, None);
+            let columns: Vec<ArrayRef> = vec![
+                Arc::new(infos.iter().map(|info| Some(info.id.as_str())).collect::<StringArray>()),
+                Arc::new(infos.iter().map(|info| info.split).collect::<StringArray>()),
+                Arc::new(
+                    infos.iter().map(|info| info.label.map(|label| label as i64)).collect::<Int64Array>(),
+                ),
+                Arc::new(infos.iter().map(|info| info.class).collect::<StringArray>()),
+                Arc::new(embedding.map_err(arrow)?),
+            ];
+            let batch = RecordBatch::try_new(schema.clone(), columns).map_err(arrow)?;
+            writer.write(&batch).map_err(Error::Parquet)?;
+        }
         Ok(())
     })?;
     writer.close().map_err(Error::Parquet)?;
     Ok(())
 }
 
-/// The columns in the order of the schema.
-fn write_group<W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    infos: &[ImageInfo<'_>],
-    rows: &[f32],
-    dim: usize,
-) -> std::result::Result<(), ParquetError> {
-    let ids: Vec<ByteArray> = infos.iter().map(|info| info.id.as_str().into()).collect();
-    write_column::<_, ByteArrayType>(group, &ids, None, None)?;
-    let splits = infos.iter().map(|info| info.split.map(Into::into)).collect();
-    write_optional::<_, ByteArrayType>(group, splits)?;
-    let labels = infos.iter().map(|info| info.label.map(|label| label as i64)).collect();
-    write_optional::<_, Int64Type>(group, labels)?;
-    let classes = infos.iter().map(|info| info.class.map(Into::into)).collect();
-    write_optional::<_, ByteArrayType>(group, classes)?;
-    // A list of at least one element is defined everywhere; its first element starts a row.
-    let repetition: Vec<i16> = (0..rows.len()).map(|value| i16::from(value % dim.max(1) != 0)).collect();
-    write_column::<_, FloatType>(group, rows, Some(&vec![1; rows.len()]), Some(&repetition))
+fn arrow(error: arrow_schema::ArrowError) -> Error {
+    Error::Parquet(error.into())
 }
 
-fn write_optional<W: Write + Send, T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    values: Vec<Option<T::T>>,
-) -> std::result::Result<(), ParquetError> {
-    let defined: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
-    let present: Vec<T::T> = values.into_iter().flatten().collect();
-    write_column::<_, T>(group, &present, Some(&defined), None)
-}
-
-fn write_column<W: Write + Send, T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    values: &[T::T],
-    definition: Option<&[i16]>,
-    repetition: Option<&[i16]>,
-) -> std::result::Result<(), ParquetError> {
-    let missing = || ParquetError::General("the schema has no more columns".into());
-    let mut column = group.next_column()?.ok_or_else(missing)?;
-    column.typed::<T>().write_batch(values, definition, repetition)?;
-    column.close()
+fn general(problem: &str) -> Error {
+    Error::Parquet(ParquetError::General(problem.into()))
 }

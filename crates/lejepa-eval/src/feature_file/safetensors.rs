@@ -5,25 +5,34 @@ use std::io::Write;
 
 use serde_json::json;
 
-use super::write_rows;
+use super::{FeaturePrecision, write_rows};
 use crate::{Error, Extracted, ImageList, Result};
 
-pub(super) fn write(file: &mut dyn Write, features: &Extracted, images: &ImageList) -> Result<()> {
+pub(super) fn write(
+    file: &mut dyn Write,
+    features: &Extracted,
+    images: &ImageList,
+    precision: FeaturePrecision,
+    about: &[(&str, String)],
+) -> Result<()> {
     let rows = features.indices.len();
-    let (values, labels) = (4 * rows * features.dim, 8 * rows);
+    let (values, labels) = (precision.bytes() * rows * features.dim, 8 * rows);
+    let about: serde_json::Map<_, _> =
+        about.iter().map(|(name, value)| (name.to_string(), value.as_str().into())).collect();
+    // Labels first: features of two bytes might leave them at an odd place.
     let header = json!({
-        "features": { "dtype": "F32", "shape": [rows, features.dim], "data_offsets": [0, values] },
-        "labels": { "dtype": "I64", "shape": [rows], "data_offsets": [values, values + labels] },
+        "__metadata__": about,
+        "labels": { "dtype": "I64", "shape": [rows], "data_offsets": [0, labels] },
+        "features": { "dtype": precision.name().to_uppercase(), "shape": [rows, features.dim], "data_offsets": [labels, labels + values] },
     })
     .to_string();
     // Padded with spaces: values start at a multiple of eight bytes.
     let length = header.len().next_multiple_of(8);
     file.write_all(&(length as u64).to_le_bytes()).map_err(Error::Write)?;
     file.write_all(format!("{header:<length$}").as_bytes()).map_err(Error::Write)?;
-    write_rows(file, features)?;
     for &index in &features.indices {
         let label = images.info(index).label.map_or(-1, |label| label as i64);
         file.write_all(&label.to_le_bytes()).map_err(Error::Write)?;
     }
-    Ok(())
+    write_rows(file, features, precision)
 }

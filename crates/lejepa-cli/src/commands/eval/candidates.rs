@@ -8,7 +8,8 @@ use lejepa_embed::{Encoder, Error, Preprocess};
 use lejepa_eval::{Baseline, Candidate, FeatureSource, Suite, pixels_title};
 
 use super::Arguments;
-use crate::encoder_arguments::{EncoderArguments, HUB_FILE};
+use crate::encoder_arguments::EncoderArguments;
+use crate::hub_file;
 use crate::untrained::untrained;
 
 /// Opened encoders; candidates borrow them.
@@ -134,9 +135,12 @@ fn open_encoder(path: &Path, computing: &EncoderArguments) -> Result<Encoder> {
         Err(Error::NotAnEncoder { .. }) => {}
         opened => return Ok(opened?),
     }
-    let beside = path.with_file_name(HUB_FILE);
-    match beside.is_file() && !computing.is_described() {
-        true => Ok(computing.described_by(&beside)?.open(path)?),
-        false => Ok(computing.opener()?.open(path)?),
+    let beside = if computing.is_described() { None } else { hub_file::find(path)? };
+    match beside {
+        Some(beside) => {
+            eprintln!("note: images for {} are prepared as {} says", path.display(), beside.display());
+            Ok(computing.described_by(&beside)?.open(path)?)
+        }
+        None => Ok(computing.opener()?.open(path)?),
     }
 }

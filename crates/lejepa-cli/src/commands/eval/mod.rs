@@ -18,7 +18,7 @@ use lejepa_eval::{ClipChoice, ClipSet, Evaluation, Event, ReportFolder, Suite, V
 use crate::command_line::command_line;
 use crate::encoder_arguments::{EncoderArguments, size};
 use crate::source::SourceOptions;
-use crate::{failure, ffmpeg, interrupt, output, progress};
+use crate::{cache_folder, failure, ffmpeg, interrupt, output, progress};
 
 /// Score encoders on labelled data, with untrained ones and raw pixels beside them
 ///
@@ -121,11 +121,7 @@ impl Arguments {
     }
 
     fn cache(&self) -> PathBuf {
-        let absolute = |folder: &PathBuf| folder.is_absolute();
-        let user = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(absolute);
-        let user = user.or_else(|| Some(std::env::home_dir()?.join(".cache")).filter(absolute));
-        let default = || user.unwrap_or_else(std::env::temp_dir).join("lejepa/features");
-        self.cache.clone().unwrap_or_else(default)
+        self.cache.clone().unwrap_or_else(cache_folder::features)
     }
 }
 

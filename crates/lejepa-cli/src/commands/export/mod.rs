@@ -14,14 +14,14 @@ use lejepa_model::ImageSize;
 use lejepa_train::{Checkpoint, CheckpointFolder, Model};
 
 use self::comparison::{Comparison, SampleImages};
-use crate::encoder_arguments::{HUB_FILE, RuntimeArguments, size};
+use crate::encoder_arguments::{RuntimeArguments, size};
 use crate::encoder_file::{self, Content, Origin};
-use crate::output;
+use crate::{hub_file, output};
 
 /// Write the encoder of a run as one ONNX file that carries its preprocessing, or its weights for timm
 ///
 /// The file holds a self-test and everything that is known of the training; a preprocessor_config.json
-/// for other tools is written beside it.
+/// for other tools is written beside it, or STEM.preprocessor_config.json if there is one of another encoder.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Run folder of `lejepa train` or `lejepa import`
@@ -179,10 +179,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let bytes = with_self_test(arguments, bytes, content.precision)?;
     let preprocess =
         arguments.runtime.opener().open_bytes("the exported encoder", &bytes)?.preprocess().to_hub();
-    let preprocess = serde_json::to_string_pretty(&preprocess)?;
     write_atomically(&arguments.out, |file| file.write_all(&bytes))?;
-    let beside = arguments.out.with_file_name(HUB_FILE);
-    write_atomically(&beside, |file| writeln!(file, "{preprocess}"))?;
+    let beside = hub_file::write(&arguments.out, &preprocess)?;
+    eprintln!("how images are prepared, for other tools: {}", beside.display());
     output::line(arguments.out.display());
     Ok(ExitCode::SUCCESS)
 }

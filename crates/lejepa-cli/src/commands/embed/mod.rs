@@ -1,0 +1,216 @@
+//! `lejepa embed`
+
+mod shard;
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use indicatif::ProgressBar;
+use lejepa_data::{BrokenImage, Fingerprinter, Output, write_atomically};
+use lejepa_embed::Encoder;
+use lejepa_eval::{Extracted, Extraction, FeatureFile, FeaturePrecision, ImageList, Share};
+use serde_json::json;
+
+use crate::encoder_arguments::EncoderArguments;
+use crate::source::SourceOptions;
+use crate::{cache_folder, interrupt, output, progress, targets};
+
+/// Compute a vector for every image and write them to a file
+///
+/// Stopped by Ctrl-C or otherwise, the same command goes on where it was. Many machines share the work with
+/// --shard; the same command with --merge then writes the file.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Image files, and folders or files that hold images in any form that `lejepa data inspect` knows
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+
+    /// File of `lejepa export`, or an ONNX encoder of another project with --preprocess
+    #[arg(long, value_name = "FILE")]
+    encoder: PathBuf,
+
+    /// File to write: .npy or .safetensors with a .csv of ids and labels beside it, or .parquet
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+
+    /// Replace files that are there already
+    #[arg(long)]
+    overwrite: bool,
+
+    /// What to compute
+    #[arg(long, value_name = "NAME", default_value = "embedding", value_parser = vectors())]
+    output: Output,
+
+    /// Scale vectors to length one
+    #[arg(long)]
+    normalise: bool,
+
+    /// How the file's numbers are stored
+    #[arg(long, value_name = "NAME", default_value = "f32", value_parser = precisions())]
+    precision: FeaturePrecision,
+
+    /// Compute one of several equal shares into FILE.parts, such as 3/16; `auto` takes the number of this task
+    /// of a SLURM array, auto/16 that of this pod of an indexed Kubernetes job with 16 of them
+    #[arg(long, value_name = "SHARE", value_parser = shard::choice)]
+    shard: Option<shard::Choice>,
+
+    /// Write the file from the shares in FILE.parts, after making sure that all are there
+    #[arg(long, conflicts_with = "shard")]
+    merge: bool,
+
+    /// Print what was done as JSON instead of the file's name
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    options: SourceOptions,
+
+    #[command(flatten)]
+    computing: EncoderArguments,
+}
+
+/// Outputs that are one vector per image.
+fn vectors() -> impl TypedValueParser<Value = Output> {
+    let names = Output::ALL.into_iter().filter(|output| output.is_vector()).map(Output::name);
+    PossibleValuesParser::new(names).try_map(|typed| Output::named(&typed).ok_or("no such output"))
+}
+
+fn precisions() -> impl TypedValueParser<Value = FeaturePrecision> {
+    PossibleValuesParser::new(FeaturePrecision::ALL.map(FeaturePrecision::name))
+        .try_map(|typed| FeaturePrecision::named(&typed).ok_or("no such precision"))
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let file = FeatureFile::of(&arguments.out, arguments.precision)?;
+    let share = match (&arguments.shard, arguments.merge) {
+        (Some(choice), _) => Share::Shard(choice.shard()?),
+        (None, true) => Share::Merge,
+        (None, false) => Share::Alone,
+    };
+    let (parts, report) = (beside(&arguments.out, "parts"), beside(&arguments.out, "broken.jsonl"));
+    // What a stopped run has begun to write is its own.
+    if !arguments.overwrite && !Extraction::is_begun(&parts) {
+        let mut written = file.paths(&arguments.out);
+        written.push(report.clone());
+        targets::refuse_existing(&written)?;
+    }
+    let mut opener = arguments.computing.opener()?;
+    if arguments.normalise {
+        opener = opener.normalised();
+    }
+    let encoder = opener.open(&arguments.encoder)?;
+    let sources: Vec<_> = arguments.paths.iter().map(|path| arguments.options.config(path)).collect();
+    let images = ImageList::open(&sources)?;
+    images.notes().for_each(|note| eprintln!("note: {note}"));
+
+    interrupt::listen()?;
+    let clock = Instant::now();
+    if !identify(&images)? {
+        eprintln!("stopped before anything was computed");
+        return Ok(ExitCode::from(interrupt::EXIT_CODE));
+    }
+    let extraction = Extraction { encoder: &encoder, output: arguments.output, images: &images };
+    let mut workplace = extraction.begin(&parts, share)?;
+    let range = workplace.range();
+    let bar = progress::bar(range.len() as u64);
+    let flow = workplace.compute(&mut |done| {
+        bar.inc(done as u64);
+        if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    bar.finish_and_clear();
+    if flow.is_break() {
+        eprintln!("stopped; the same command goes on from {}", parts.display());
+        return Ok(ExitCode::from(interrupt::EXIT_CODE));
+    }
+    if let Share::Shard(shard) = share {
+        eprintln!(
+            "share {shard}, {} images in {}; --merge in place of --shard writes the file when all are there",
+            range.len(),
+            speed(&encoder, clock),
+        );
+        let summary = json!({
+            "shard": shard.to_string(), "images": [range.start, range.end], "parts": parts,
+            "encoder": encoder.fingerprint(), "seconds": clock.elapsed().as_secs_f64(),
+        });
+        tell(arguments, &parts, &summary);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let features = workplace.collect()?;
+    check_some(&features)?;
+    file.write(&arguments.out, &features, &images)?;
+    write_broken(&report, &features.broken)?;
+    // All that is in there is in the file now.
+    workplace.clear()?;
+    let (rows, dim) = (features.indices.len(), features.dim);
+    eprintln!("{rows} images, {dim} dimensions in {}", speed(&encoder, clock));
+    let summary = json!({
+        "out": arguments.out, "images": rows, "dim": dim, "left_out": features.broken.len(),
+        "precision": arguments.precision.name(), "encoder": encoder.fingerprint(),
+        "key": features.key.name()?, "computed": encoder.statistics().images,
+        "seconds": clock.elapsed().as_secs_f64(),
+    });
+    tell(arguments, &arguments.out, &summary);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads the data as far as that has not been done before; `false` if it was stopped.
+fn identify(images: &ImageList) -> Result<bool> {
+    let mut bar = ProgressBar::hidden();
+    let mut observe = |hashing| {
+        progress::hashing(&mut bar, "images", hashing);
+        if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let memory = cache_folder::features().join("hashes");
+    let mut fingerprinter = Fingerprinter::default().remembering(&memory).observed(&mut observe);
+    match images.identify(&mut fingerprinter) {
+        Err(lejepa_eval::Error::Data(lejepa_data::Error::Stopped)) => Ok(false),
+        identified => Ok(identified.map(|()| true)?),
+    }
+}
+
+fn tell(arguments: &Arguments, path: &Path, summary: &serde_json::Value) {
+    if arguments.json { output::line(summary) } else { output::line(path.display()) }
+}
+
+/// Images of an earlier, stopped run took no time now.
+fn speed(encoder: &Encoder, clock: Instant) -> String {
+    let speed = encoder.statistics().images as f64 / clock.elapsed().as_secs_f64();
+    format!("{} ({speed:.0} images/s)", progress::duration(clock.elapsed()))
+}
+
+fn check_some(features: &Extracted) -> Result<()> {
+    match (features.indices.is_empty(), features.broken.first()) {
+        (false, _) => Ok(()),
+        (true, Some(BrokenImage { name, reason })) => {
+            bail!("none of the images can be embedded, such as {name}: {reason}")
+        }
+        (true, None) => bail!("there are no images"),
+    }
+}
+
+/// `features.npy` to `features.npy.parts`.
+fn beside(out: &Path, ending: &str) -> PathBuf {
+    let mut name = out.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    name.into()
+}
+
+/// Names the images that were left out; a list of an earlier time goes away if there are none.
+fn write_broken(path: &Path, broken: &[BrokenImage]) -> Result<()> {
+    if broken.is_empty() {
+        return match std::fs::remove_file(path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        };
+    }
+    let lines = broken.iter().map(serde_json::to_string).collect::<serde_json::Result<Vec<_>>>()?;
+    write_atomically(path, |file| writeln!(file, "{}", lines.join("\n")))?;
+    eprintln!("note: {} images cannot be embedded and were left out, see {}", broken.len(), path.display());
+    Ok(())
+}
