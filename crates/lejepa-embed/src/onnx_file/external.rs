@@ -87,9 +87,8 @@ fn tensor_is_external(bytes: &[u8]) -> Result<bool, Damaged> {
     let mut external = false;
     for field in fields(bytes) {
         let field = field?;
-        match (field.number, field.value) {
-            (tensor::DATA_LOCATION, Value::Varint(place)) => external = place == tensor::EXTERNAL,
-            _ => {}
+        if let (tensor::DATA_LOCATION, Value::Varint(place)) = (field.number, field.value) {
+            external = place == tensor::EXTERNAL;
         }
     }
     Ok(external)
