@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use lejepa_data::{Interpolation, Preprocess, ResizeRule, SourceConfig};
 use lejepa_eval::{
-    Candidate, Error, Evaluation, Event, FeatureSource, LabelledSet, Report, ReportFolder, Result, Shots,
-    Suite,
+    Candidate, Error, Evaluation, Event, FeatureSource, Knn, LabelledSet, Probe, Report, ReportFolder,
+    Result, Shots, Suite,
 };
 use tempfile::TempDir;
 
@@ -62,13 +62,28 @@ impl Place {
         LabelledSet::open("mine", &source, &self.suite())
     }
 
-    /// Two candidates with the same pixels, stopped after some results if asked to.
+    /// Stopped after some results if asked to.
     fn evaluate(&self, out: &str, stop_after: usize) -> Result<Report> {
         self.evaluate_at(8, out, stop_after)
     }
 
     /// As an encoder of images with so many rows would see them.
     fn evaluate_at(&self, side: usize, out: &str, stop_after: usize) -> Result<Report> {
+        let mut scored = 0;
+        self.observe(side, out, &self.suite(), &mut |event| {
+            scored += usize::from(matches!(event, Event::Scored(_)));
+            if scored >= stop_after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+    }
+
+    /// Two candidates with the same pixels.
+    fn observe(
+        &self,
+        side: usize,
+        out: &str,
+        suite: &Suite,
+        observe: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+    ) -> Result<Report> {
         let preprocess = Preprocess {
             resize: ResizeRule::ShortSide(side),
             interpolation: Interpolation::Bicubic,
@@ -84,7 +99,7 @@ impl Place {
             source: FeatureSource::Pixels(&preprocess),
         });
         let evaluation = Evaluation {
-            suite: &self.suite(),
+            suite,
             datasets: &[self.open().unwrap()],
             missing: Vec::new(),
             candidates: &candidates,
@@ -93,12 +108,7 @@ impl Place {
             cache: &self.0.path().join("cache"),
             folder: &ReportFolder::new(self.0.path().join(out)),
         };
-        let mut scored = 0;
-        let mut observe = |event: Event<'_>| {
-            scored += usize::from(matches!(event, Event::Scored(_)));
-            if scored >= stop_after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        evaluation.run(&mut observe)
+        evaluation.run(observe)
     }
 
     fn report(&self) -> Report {
@@ -189,6 +199,37 @@ fn a_stopped_evaluation_leaves_a_report_and_goes_on_to_the_same_numbers() {
     let both = partial.datasets[0].results.iter().zip(&resumed.datasets[0].results);
     assert!(both.filter(|(old, new)| old.draws == new.draws).count() >= 4);
     assert_eq!(timeless(resumed), timeless(whole));
+}
+
+#[test]
+fn neighbours_are_looked_for_once_for_all_k() {
+    let place = Place::new(&[("train", &[9, 9]), ("test", &[5, 5])]);
+    let mut suite = place.suite();
+    suite.probe = [1, 3, 9].map(|k| Probe::Knn(Knn { k, temperature: 0.07 })).to_vec();
+    let mut passes = 0;
+    let report = place.observe(8, "out", &suite, &mut |event| {
+        passes += usize::from(matches!(event, Event::Probing { .. }));
+        ControlFlow::Continue(())
+    });
+    // Four draws of one shot, four of three, all; the second candidate has the same features.
+    assert_eq!(passes, 4 + 4 + 1);
+    let together = report.unwrap();
+    suite.probe.truncate(1);
+    let alone = place.observe(8, "alone", &suite, &mut |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(together.datasets[0].results[0].accuracy, alone.datasets[0].results[0].accuracy);
+    assert_eq!(together.datasets[0].results.len(), 2 * 3 * 3);
+}
+
+#[test]
+fn a_probe_is_stopped_in_the_middle() {
+    let place = Place::new(&[("train", &[9, 9]), ("test", &[5, 5])]);
+    let mut told = 0;
+    let stopped = place.observe(8, "out", &place.suite(), &mut |event| {
+        told += usize::from(matches!(event, Event::Probed(_)));
+        if told < 30 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    assert!(matches!(stopped, Err(Error::Stopped)), "{stopped:?}");
+    assert_eq!(told, 30, "nothing was fitted any more");
 }
 
 #[test]
