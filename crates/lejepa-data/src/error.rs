@@ -155,6 +155,9 @@ pub enum Error {
     /// An image could not be resized.
     #[error("cannot resize image: {0}")]
     Resize(String),
+    /// Files were written to after their content was hashed.
+    #[error("the images changed while they were read: run the command again")]
+    Changed,
     /// The caller wanted the work to end.
     #[error("stopped before the end")]
     Stopped,
@@ -164,7 +167,15 @@ pub enum Error {
 }
 
 impl Error {
-    /// An error of one image, with its name.
+    /// Whether it is of the moment, such as a disk or network that is away, and not of the data.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Sample { source, .. } => source.may_pass(),
+            Self::Io { source, .. } => source.kind() != std::io::ErrorKind::PermissionDenied,
+            _ => false,
+        }
+    }
+
     /// Names the image that an error is about.
     pub fn sample(name: String, source: Self) -> Self {
         Self::Sample { name, source: Box::new(source) }

@@ -251,6 +251,22 @@ mod tests {
     }
 
     #[test]
+    fn every_number_comes_back_to_the_last_bit() {
+        let mut generator = lejepa_data::generator(1, lejepa_data::Purpose::Dropping, 0, 0);
+        for _ in 0..2000 {
+            let mut config = load(&[]).unwrap();
+            let any = f64::from_bits(rand::RngCore::next_u64(&mut generator));
+            config.loss.lambda = if any.is_finite() { any } else { 0.1 };
+            let unit = (rand::RngCore::next_u64(&mut generator) >> 11) as f64 / (1u64 << 53) as f64;
+            config.preprocess.mean = Some(vec![unit]);
+            let json = serde_json::to_string(&config).unwrap();
+            assert_eq!(serde_json::from_str::<TrainConfig>(&json).unwrap(), config);
+            let toml = toml::to_string(&config).unwrap();
+            assert_eq!(toml::from_str::<TrainConfig>(&toml).unwrap(), config);
+        }
+    }
+
+    #[test]
     fn mistakes_are_named() {
         assert!(message(&["loss.lamda=0.1"]).contains("lamda"));
         assert!(message(&["train.batch=0"]).contains("`train.batch` must be at least 2, got: 0"));

@@ -11,11 +11,23 @@ use std::path::{Path, PathBuf};
 use candle_core::{DType, Device, Tensor};
 use lejepa_data::{Batch, ViewBatch, write_atomically};
 
-use crate::{Error, Gradients, Objective, Result};
+use crate::{Error, Gradients, Model, Objective, Result};
 
 /// Whether every value is a finite number.
 pub(crate) fn is_finite(tensor: &Tensor) -> Result<bool> {
     Ok(tensor.abs()?.sum_all()?.to_dtype(DType::F64)?.to_scalar::<f64>()?.is_finite())
+}
+
+/// The first tensor of a model that is not finite, as it is called in a message.
+pub(crate) fn first_not_finite(model: &Model) -> Result<Option<String>> {
+    for (part, parameters) in model.parts() {
+        for (name, tensor) in parameters.tensors() {
+            if !is_finite(tensor)? {
+                return Ok(Some(format!("the parameter {part}.{name}")));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// The name of the first tensor of a step that is not finite: a parameter, then what the forward pass
@@ -25,12 +37,8 @@ pub(crate) fn find_culprit(
     batch: &Batch,
     gradients: Option<&Gradients>,
 ) -> Result<String> {
-    for (part, parameters) in objective.model.parts() {
-        for (name, tensor) in parameters.tensors() {
-            if !is_finite(tensor)? {
-                return Ok(format!("the parameter {part}.{name}"));
-            }
-        }
+    if let Some(parameter) = first_not_finite(objective.model)? {
+        return Ok(parameter);
     }
     match objective.check(batch) {
         Err(Error::Model(lejepa_model::Error::NotFinite { name })) => return Ok(name),

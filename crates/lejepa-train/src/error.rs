@@ -1,6 +1,6 @@
 //! What can go wrong in a training run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The result of every fallible function of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -35,14 +35,14 @@ pub enum Error {
         names: Vec<String>,
     },
     /// The loss or a gradient is not a number any more.
-    #[error("the run diverged at step {step}: lower `optimizer.lr`; not finite: {culprit} (the batch is in {})", batch.display())]
+    #[error("the run diverged at step {step}: lower `optimizer.lr`; not finite: {culprit}{}", place_of(batch.as_deref()))]
     Diverged {
         /// The step.
         step: u64,
         /// The first tensor that is not finite.
         culprit: String,
-        /// The views of the step.
-        batch: PathBuf,
+        /// The views of the step; none if the step itself was finite, and what it made of a parameter was not.
+        batch: Option<PathBuf>,
     },
     /// The device cannot be used.
     #[error("cannot use {device}: {problem}")]
@@ -66,7 +66,7 @@ pub enum Error {
         /// The run folder.
         path: PathBuf,
         /// What differs.
-        difference: &'static str,
+        difference: String,
     },
     /// The folder is not a run, or has not saved anything yet.
     #[error("no checkpoint in: {}", path.display())]
@@ -117,6 +117,10 @@ pub enum Error {
     /// Candle refused an operation.
     #[error("tensor operation failed")]
     Tensor(#[from] candle_core::Error),
+}
+
+fn place_of(batch: Option<&Path>) -> String {
+    batch.map(|batch| format!(" (the batch is in {})", batch.display())).unwrap_or_default()
 }
 
 impl From<lejepa_loss::Error> for Error {

@@ -1,6 +1,7 @@
 //! The `[train]` and `[predictor]` tables of a recipe.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use candle_core::DType;
 use lejepa_model::EncoderShape;
@@ -54,8 +55,10 @@ pub struct LoopConfig {
     /// Run folder whose encoder is trained further, instead of a new one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub init: Option<PathBuf>,
-    /// Steps between checkpoints.
+    /// Most steps between checkpoints.
     pub checkpoint_every: u64,
+    /// Most minutes between checkpoints.
+    pub checkpoint_minutes: f64,
     /// Checkpoints that stay, the best one besides.
     pub keep: usize,
 }
@@ -70,6 +73,7 @@ impl Default for LoopConfig {
             precision: Precision::default(),
             init: None,
             checkpoint_every: 100,
+            checkpoint_minutes: 10.,
             keep: 2,
         }
     }
@@ -90,6 +94,11 @@ impl PredictorConfig {
 }
 
 impl LoopConfig {
+    /// Whether a run that has taken so many steps, and saved the last checkpoint so long ago, is to save one.
+    pub(crate) fn is_checkpoint_due(&self, taken: u64, since: Duration) -> bool {
+        taken.is_multiple_of(self.checkpoint_every) || since.as_secs_f64() >= 60. * self.checkpoint_minutes
+    }
+
     /// Refuses values out of range, or without meaning for the encoder.
     pub fn check(&self, encoder: &EncoderShape) -> Result<()> {
         if self.batch < 2 {
@@ -106,6 +115,10 @@ impl LoopConfig {
             if count == 0 {
                 return refuse(field, "at least 1", "0".into());
             }
+        }
+        if !(self.checkpoint_minutes > 0. && self.checkpoint_minutes.is_finite()) {
+            let got = self.checkpoint_minutes.to_string();
+            return refuse("train.checkpoint_minutes", "a positive number", got);
         }
         if !(0. ..1.).contains(&self.masking) {
             return refuse("train.masking", "from 0 up to, but not including, 1", self.masking.to_string());

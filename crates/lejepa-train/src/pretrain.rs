@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use candle_core::{DType, Tensor};
 use lejepa_data::{
-    Batch, BatchConfig, BatchSource, BatchStream, BrokenImage, CachePlace, Cached, Dataset, Fingerprinter,
-    Hashing, ImageHash, SeenImages, TrainingData, write_atomically,
+    Batch, BatchConfig, BatchSource, BatchStream, BrokenImage, CachePlace, Cached, Dataset, FileFacts,
+    Fingerprinter, Hashing, ImageHash, SeenImages, TrainingData, write_atomically,
 };
 
 use rayon::prelude::*;
@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use crate::divergence::{find_culprit, save_batch};
 use crate::journal::Journal;
 use crate::state::{Origin, State};
+use crate::statistics::Statistics;
 use crate::{
     CheckpointFolder, DeviceChoice, Error, Gradients, Objective, Precision, Result, StepMetrics, TrainConfig,
     WatchMetrics, Watcher, audit_gradients,
@@ -154,7 +155,7 @@ pub fn pretrain(
         look_at(&state, &mut journal, observe)?;
     }
 
-    let mut clock = Instant::now();
+    let (mut clock, mut saved) = (Instant::now(), Instant::now());
     for batch in BatchStream::start(source, start..total, config.data.worker_threads())? {
         if keep_going.is_break() {
             break;
@@ -179,8 +180,12 @@ pub fn pretrain(
         let (terms, mut gradients) = match take_gradients(&objective, &batch)? {
             Ok(found) => found,
             Err(culprit) => {
-                let batch = save_batch(run, &batch, &culprit)?;
-                state.save(&origin)?;
+                let batch = Some(save_batch(run, &batch, &culprit)?);
+                match state.save(&origin) {
+                    // The weights are what is not finite: the checkpoint before is the last good one.
+                    Ok(()) | Err(Error::Diverged { .. }) => {}
+                    Err(error) => return Err(error),
+                }
                 return Err(Error::Diverged { step, culprit, batch });
             }
         };
@@ -217,8 +222,9 @@ pub fn pretrain(
             look_at(&state, &mut journal, observe)?;
             clock = Instant::now();
         }
-        if state.taken.is_multiple_of(config.train.checkpoint_every) && state.taken < total {
+        if config.train.is_checkpoint_due(state.taken, saved.elapsed()) && state.taken < total {
             state.save(&origin)?;
+            saved = Instant::now();
         }
     }
     state.save(&origin)?;
@@ -249,14 +255,17 @@ struct Terms {
     gradient_norm: f64,
 }
 
-/// Loss and gradients of a batch, or the name of the first tensor that is not finite.
+/// Loss and gradients of a batch, or the name of the first tensor that is not finite: then the model is as it
+/// was before the step.
 fn take_gradients(
     objective: &Objective<'_>,
     batch: &Batch,
 ) -> Result<std::result::Result<(Terms, Gradients), String>> {
+    let statistics = Statistics::of(objective.model)?;
     let (terms, gradients) = match objective.gradients(batch) {
         Ok(found) => found,
         Err(Error::Loss(lejepa_loss::Error::NotFinite { .. })) => {
+            statistics.restore()?;
             return Ok(Err(find_culprit(objective, batch, None)?));
         }
         Err(error) => return Err(error),
@@ -267,11 +276,17 @@ fn take_gradients(
         sigreg: scalar(&terms.sigreg)?,
         gradient_norm: gradients.norm()?,
     };
-    if terms.loss.is_finite() && terms.gradient_norm.is_finite() {
-        Ok(Ok((terms, gradients)))
-    } else {
-        Ok(Err(find_culprit(objective, batch, Some(&gradients))?))
+    if !(terms.loss.is_finite() && terms.gradient_norm.is_finite()) {
+        statistics.restore()?;
+        return Ok(Err(find_culprit(objective, batch, Some(&gradients))?));
     }
+    // A variance may overflow where what is divided by it does not.
+    if let Some(name) = statistics.first_not_finite()? {
+        let culprit = format!("the statistic {name}");
+        statistics.restore()?;
+        return Ok(Err(culprit));
+    }
+    Ok(Ok((terms, gradients)))
 }
 
 /// Half precision is for graphics cards.
@@ -317,9 +332,10 @@ fn open_data(
         let mut hashing = |hashing| observe(Event::Hashing(hashing));
         let mut fingerprinter =
             Fingerprinter::default().remembering(&folder.join(HASHES)).observed(&mut hashing);
+        let facts = FileFacts::of(&dataset.files());
         let fingerprint = &dataset.fingerprint(&mut fingerprinter)?;
         let (mut done, images) = (0, dataset.len());
-        let place = CachePlace { folder, fingerprint, short_side };
+        let place = CachePlace { folder, fingerprint, facts, short_side };
         let cached = Cached::open(dataset, place, &mut |more| {
             done += more;
             observe(Event::Caching { done, images })

@@ -5,11 +5,13 @@ use std::path::Path;
 use candle_core::Device;
 use lejepa_data::SeenImages;
 use lejepa_loss::LejepaLoss;
-use lejepa_model::Pass;
+use lejepa_model::{EncoderShape, Pass};
 
+use crate::config_difference::first_difference;
+use crate::divergence::first_not_finite;
 use crate::{
-    AdamW, Average, Checkpoint, CheckpointFolder, EmbeddedImages, Error, Model, Objective, Result, Snapshot,
-    TrainConfig, WatchConfig, WatchMetrics, Watcher,
+    AdamW, Average, Checkpoint, CheckpointFolder, EmbeddedImages, Error, LoopConfig, Model, Objective,
+    Result, Snapshot, TrainConfig, WatchConfig, WatchMetrics, Watcher,
 };
 
 /// The state of a run after some steps.
@@ -33,10 +35,18 @@ impl State {
         let mut seen = SeenImages::default();
         if let Some(init) = &config.train.init {
             let checkpoint = Checkpoint::require(init)?;
-            model
-                .encoder_parameters()
-                .load(&checkpoint.encoder_weights())
-                .map_err(|error| Error::Init { path: init.clone(), problem: error.to_string() })?;
+            let refuse = |problem| Error::Init { path: init.clone(), problem };
+            let parameters = model.encoder_parameters();
+            parameters.load(&checkpoint.encoder_weights()).map_err(|error| refuse(error.to_string()))?;
+            let [there, here] = [checkpoint.config.encoder.resolve()?, config.encoder.resolve()?];
+            // Positions are a list: that of 64x256 pixels is as long as that of 128x128.
+            if matches!(here, EncoderShape::Vit(_)) && there.image_size() != here.image_size() {
+                let sizes = (there.image_size(), here.image_size());
+                return Err(refuse(format!(
+                    "its `encoder.image_size` is {}, here it is {}",
+                    sizes.0, sizes.1
+                )));
+            }
             seen = checkpoint.seen.unwrap_or_else(SeenImages::unknown);
         }
         let average = match config.averaging {
@@ -100,11 +110,15 @@ impl State {
         self.losses = (self.losses.0 + loss, self.losses.1 + 1);
     }
 
-    /// Saves a checkpoint, if a step was taken since the last one.
+    /// Saves a checkpoint, if a step was taken since the last one. Weights that are not finite are an error:
+    /// they must not take the place of good ones.
     pub(crate) fn save(&mut self, origin: &Origin<'_>) -> Result<()> {
         let (sum, count) = std::mem::take(&mut self.losses);
         if count == 0 {
             return Ok(());
+        }
+        if let Some(culprit) = first_not_finite(&self.model)? {
+            return Err(Error::Diverged { step: self.taken - 1, culprit, batch: None });
         }
         Snapshot {
             step: self.taken,
@@ -130,20 +144,20 @@ pub(crate) struct Origin<'a> {
 
 impl Origin<'_> {
     fn check(&self, checkpoint: &Checkpoint) -> Result<()> {
-        // Threads, looks and the number of files decide nothing about the weights.
+        // Threads, looks and checkpoints decide nothing about the weights.
         let decisive = |config: &TrainConfig| {
             let mut config = config.clone();
+            let LoopConfig { checkpoint_every, checkpoint_minutes, keep, .. } = LoopConfig::default();
             config.data.workers = None;
             config.watch = WatchConfig::default();
-            config.train.keep = 1;
+            config.train = LoopConfig { checkpoint_every, checkpoint_minutes, keep, ..config.train };
             config
         };
-        let difference = if decisive(&checkpoint.config) != decisive(self.config) {
-            "another configuration"
-        } else if checkpoint.data_fingerprint != self.data_fingerprint {
-            "other training data"
-        } else {
-            return Ok(());
+        let key = first_difference(&decisive(&checkpoint.config), &decisive(self.config))?;
+        let difference = match key {
+            Some(key) => format!("another configuration ({key})"),
+            None if checkpoint.data_fingerprint != self.data_fingerprint => "other training data".into(),
+            None => return Ok(()),
         };
         Err(Error::OtherRun { path: self.run.into(), difference })
     }

@@ -9,6 +9,7 @@ use lejepa_model::{
     EncoderConfig, EncoderShape, ForeignWeights, FoundPositions, ImageSize, KnownGrid, Parameters,
 };
 
+use crate::divergence::first_not_finite;
 use crate::{AdamW, CheckpointFolder, Error, Model, Result, Snapshot, TrainConfig};
 
 /// What an import made of a file.
@@ -27,7 +28,7 @@ pub struct Import {
 pub fn import(config: &TrainConfig, weights: &Path, grid: Option<ImageSize>, run: &Path) -> Result<Import> {
     config.check()?;
     if !CheckpointFolder::of(run).list()?.is_empty() {
-        return Err(Error::OtherRun { path: run.into(), difference: "checkpoints" });
+        return Err(Error::OtherRun { path: run.into(), difference: "checkpoints".into() });
     }
     let tensors = read(weights)?;
     let model = Model::new(config, &Device::Cpu)?;
@@ -39,6 +40,10 @@ pub fn import(config: &TrainConfig, weights: &Path, grid: Option<ImageSize>, run
     let known = KnownGrid { given: grid, native: native_grid(&config.encoder) };
     let fitted = ForeignWeights::fit(tensors, &model.encoder().shape(), parameters, known)?;
     parameters.load(&fitted.tensors)?;
+    if let Some(name) = first_not_finite(&model)? {
+        let problem = format!("not finite: {name}");
+        return Err(DataError::Invalid { format: "safetensors", path: weights.into(), problem }.into());
+    }
     crate::pretrain::write_config(config, run)?;
     Snapshot {
         step: 0,

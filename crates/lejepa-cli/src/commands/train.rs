@@ -8,8 +8,11 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use clap::Args;
 use indicatif::ProgressBar;
-use lejepa_data::ViewSize;
-use lejepa_train::{DeviceChoice, Event, Plan, StepMetrics, TrainConfig, WatchMetrics, pretrain, rehearse};
+use lejepa_data::{Error as DataError, ViewSize};
+use lejepa_train::{
+    DeviceChoice, Error as TrainError, Event, Plan, StepMetrics, TrainConfig, WatchMetrics, pretrain,
+    rehearse,
+};
 
 use crate::recipe::RecipeArguments;
 use crate::{interrupt, output, progress};
@@ -108,16 +111,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let summary = pretrain(&config, &out, arguments.device, &mut |event| display.show(&event));
     display.finish();
     let summary = match summary {
-        Err(_) if interrupt::requested() => {
+        Err(TrainError::Data(DataError::Stopped)) => {
             eprintln!("stopped before the first step");
-            return Ok(ExitCode::from(interrupt::EXIT_CODE));
+            return Ok(interrupt::exit_code());
         }
         summary => summary?,
     };
 
     if !summary.is_complete() {
         eprintln!("stopped after step {} of {}; the same command goes on", summary.step, summary.total);
-        return Ok(ExitCode::from(interrupt::EXIT_CODE));
+        return Ok(interrupt::exit_code());
     }
     match display.last {
         Some(last) => eprintln!(

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! pixels of all images, one after the other; of an unusable image, the reason as text
-//! per image: offset, length (u64), height, width, channels (u32; all 0 for an unusable one)
+//! per image: offset, length (u64), height, width, channels (u32; all 0 for an unusable one), BLAKE3 (8 bytes)
 //! number of images (u64), magic (16 bytes)
 //! ```
 //!
@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use rayon::prelude::*;
 
-use super::{Dataset, Fingerprinter, Stored, mapped_file};
+use super::{Dataset, FileFacts, Fingerprinter, Stored, mapped_file};
 use crate::resize::{Part, Resizer, Stretch};
 use crate::{BrokenImage, DECODING, Error, Image, Interpolation, Result, write_atomically};
 
-const MAGIC: [u8; 16] = *b"lejepa pixels 1\n";
-const ENTRY: usize = 8 + 8 + 3 * 4;
+const MAGIC: [u8; 16] = *b"lejepa pixels 2\n";
+const ENTRY: usize = 8 + 8 + 3 * 4 + 8;
 /// Images that are decoded at a time: memory stays bounded.
 const CHUNK: usize = 128;
 
@@ -40,6 +40,8 @@ pub struct CachePlace<'a> {
     pub folder: &'a Path,
     /// The dataset's.
     pub fingerprint: &'a str,
+    /// Of its files, from before the fingerprint was taken.
+    pub facts: FileFacts,
     /// Images are shrunk to this short side.
     pub short_side: usize,
 }
@@ -47,6 +49,7 @@ pub struct CachePlace<'a> {
 struct Entry {
     bytes: Range<usize>,
     size: [u32; 3],
+    hash: [u8; 8],
 }
 
 impl Cached {
@@ -57,17 +60,13 @@ impl Cached {
         place: CachePlace<'_>,
         progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> Result<Self> {
-        let CachePlace { folder, fingerprint, short_side } = place;
+        let CachePlace { folder, fingerprint, short_side, .. } = place;
         let path = folder.join(format!("{fingerprint}-{short_side}-{DECODING}.pixels"));
         if !path.exists() {
-            write(&*dataset, &path, short_side, progress)?;
+            write(&*dataset, &path, &place, progress)?;
         }
         let map = mapped_file::map(&path)?;
-        let invalid = || Error::Invalid {
-            format: "cache",
-            path: path.clone(),
-            problem: "it is damaged: remove it, and it is made again".into(),
-        };
+        let invalid = || damaged(&path);
         let entries = read_entries(&map).filter(|entries| entries.len() == dataset.len());
         let entries = entries.ok_or_else(invalid)?;
         Ok(Self { dataset, fingerprint: fingerprint.into(), path, map, entries })
@@ -80,8 +79,11 @@ impl Dataset for Cached {
     }
 
     fn stored(&self, index: usize) -> Result<Stored> {
-        let Entry { bytes, size: [height, width, channels] } = &self.entries[index];
+        let Entry { bytes, size: [height, width, channels], hash } = &self.entries[index];
         let bytes = &self.map[bytes.clone()];
+        if short_hash(bytes) != *hash {
+            return Err(damaged(&self.path));
+        }
         if *channels == 0 {
             let problem = String::from_utf8_lossy(bytes).into_owned();
             return Err(Error::Invalid { format: "image", path: self.path.clone(), problem });
@@ -115,24 +117,45 @@ impl Dataset for Cached {
     }
 }
 
+fn damaged(path: &Path) -> Error {
+    let problem = "it is damaged: remove it, and it is made again".into();
+    Error::Invalid { format: "cache", path: path.into(), problem }
+}
+
+/// Enough to notice damage.
+fn short_hash(bytes: &[u8]) -> [u8; 8] {
+    let mut short = [0; 8];
+    short.copy_from_slice(&blake3::hash(bytes).as_bytes()[..8]);
+    short
+}
+
 fn write(
     dataset: &dyn Dataset,
     path: &Path,
-    short_side: usize,
+    place: &CachePlace<'_>,
     progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
 ) -> Result<()> {
     let mut table = Vec::with_capacity(dataset.len() * ENTRY);
-    let mut offset = 0u64;
-    write_atomically(path, |file| {
+    let (mut offset, mut failure) = (0u64, None);
+    let aborted = || Err(io::ErrorKind::Interrupted.into());
+    let written = write_atomically(path, |file| {
         for start in (0..dataset.len()).step_by(CHUNK) {
             let indices = start..(start + CHUNK).min(dataset.len());
             let chunk: Vec<Result<Image>> = indices
                 .clone()
                 .into_par_iter()
-                .map(|index| shrunk(dataset.stored(index)?, short_side))
+                .map(|index| shrunk(dataset.stored(index)?, place.short_side))
                 .collect();
             for (index, image) in indices.zip(chunk) {
                 let reason;
+                let image = match image {
+                    // Another time it may be there: that must not be kept.
+                    Err(error) if error.may_pass() => {
+                        failure = Some(Error::sample(dataset.name(index), error));
+                        return aborted();
+                    }
+                    image => image,
+                };
                 let (bytes, size) = match &image {
                     Ok(image) => (image.pixels(), [image.height(), image.width(), image.channels()]),
                     Err(error) => {
@@ -144,16 +167,23 @@ fn write(
                 table.extend(offset.to_le_bytes());
                 table.extend((bytes.len() as u64).to_le_bytes());
                 table.extend(size.iter().flat_map(|&length| (length as u32).to_le_bytes()));
+                table.extend(short_hash(bytes));
                 offset += bytes.len() as u64;
             }
             if progress(CHUNK.min(dataset.len() - start)).is_break() {
-                return Err(io::ErrorKind::Interrupted.into());
+                failure = Some(Error::Stopped);
+                return aborted();
             }
+        }
+        if FileFacts::of(&dataset.files()) != place.facts {
+            failure = Some(Error::Changed);
+            return aborted();
         }
         file.write_all(&table)?;
         file.write_all(&(dataset.len() as u64).to_le_bytes())?;
         file.write_all(&MAGIC)
-    })
+    });
+    failure.map_or(written, Err)
 }
 
 /// The image with its short side no longer than asked for.
@@ -192,7 +222,8 @@ fn read_entry(entry: &[u8], pixels: usize) -> Option<Entry> {
     for (length, bytes) in size.iter_mut().zip(sizes.as_chunks::<4>().0) {
         *length = u32::from_le_bytes(*bytes);
     }
-    (bytes.end <= pixels).then_some(Entry { bytes, size })
+    let hash = *sizes.last_chunk::<8>()?;
+    (bytes.end <= pixels).then_some(Entry { bytes, size, hash })
 }
 
 #[cfg(test)]
@@ -202,8 +233,13 @@ mod tests {
 
     const FOOTER: usize = 8 + MAGIC.len();
 
-    fn place<'a>(cache: &'a tempfile::TempDir, fingerprint: &'a str, short_side: usize) -> CachePlace<'a> {
-        CachePlace { folder: cache.path(), fingerprint, short_side }
+    fn open_in(
+        cache: &tempfile::TempDir,
+        (dataset, fingerprint, short_side): (Box<dyn Dataset>, &str, usize),
+        progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> Result<Cached> {
+        let facts = FileFacts::of(&dataset.files());
+        Cached::open(dataset, CachePlace { folder: cache.path(), fingerprint, facts, short_side }, progress)
     }
 
     fn folder_of_images() -> tempfile::TempDir {
@@ -222,7 +258,7 @@ mod tests {
         let mut done = 0;
         let mut open_cached = || {
             let dataset = open(folder.path(), Split::Train).unwrap();
-            Cached::open(dataset, place(&cache, "a", 30), &mut |more| {
+            open_in(&cache, (dataset, "a", 30), &mut |more| {
                 done += more;
                 ControlFlow::Continue(())
             })
@@ -242,12 +278,45 @@ mod tests {
     }
 
     #[test]
+    fn images_that_change_or_vanish_while_they_are_read_are_not_kept() {
+        let (folder, cache) = (folder_of_images(), tempfile::tempdir().unwrap());
+        let dataset = open(folder.path(), Split::Train).unwrap();
+        let facts = FileFacts::of(&dataset.files());
+        let place = CachePlace { folder: cache.path(), fingerprint: "a", facts, short_side: 30 };
+        std::fs::write(folder.path().join("a.png"), "other").unwrap();
+        let changed = Cached::open(dataset, place, &mut |_| ControlFlow::Continue(()));
+        assert!(matches!(changed, Err(Error::Changed)));
+
+        let dataset = open(folder.path(), Split::Train).unwrap();
+        std::fs::remove_file(folder.path().join("b.png")).unwrap();
+        let away = open_in(&cache, (dataset, "a", 30), &mut |_| ControlFlow::Continue(()));
+        assert!(away.err().unwrap().to_string().contains("b.png"));
+        assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_damaged_pixel_is_noticed() {
+        let (folder, cache) = (folder_of_images(), tempfile::tempdir().unwrap());
+        let open_cached = || {
+            let dataset = open(folder.path(), Split::Train).unwrap();
+            open_in(&cache, (dataset, "a", 30), &mut |_| ControlFlow::Continue(())).unwrap()
+        };
+        let path = open_cached().path.clone();
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[45 * 30 + 7] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        let damaged = open_cached();
+        assert!(damaged.stored(0).unwrap_err().to_string().contains("damaged"));
+        assert!(damaged.image(1).is_ok());
+    }
+
+    #[test]
     fn other_content_and_another_size_have_caches_of_their_own() {
         let (folder, cache) = (folder_of_images(), tempfile::tempdir().unwrap());
         for (fingerprint, short_side, height) in [("a", 30, 45), ("b", 20, 30), ("a", 20, 30)] {
             let dataset = open(folder.path(), Split::Train).unwrap();
-            let place = place(&cache, fingerprint, short_side);
-            let cached = Cached::open(dataset, place, &mut |_| ControlFlow::Continue(())).unwrap();
+            let wanted = (dataset, fingerprint, short_side);
+            let cached = open_in(&cache, wanted, &mut |_| ControlFlow::Continue(())).unwrap();
             assert_eq!(cached.image(0).unwrap().height(), height);
             let name = format!("{fingerprint}-{short_side}-{DECODING}.pixels");
             assert_eq!(cached.path, cache.path().join(name));
@@ -259,7 +328,7 @@ mod tests {
     fn work_that_is_stopped_leaves_nothing() {
         let (folder, cache) = (folder_of_images(), tempfile::tempdir().unwrap());
         let dataset = open(folder.path(), Split::Train).unwrap();
-        assert!(Cached::open(dataset, place(&cache, "a", 30), &mut |_| ControlFlow::Break(())).is_err());
+        assert!(open_in(&cache, (dataset, "a", 30), &mut |_| ControlFlow::Break(())).is_err());
         assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 0);
     }
 
@@ -268,7 +337,7 @@ mod tests {
         let (folder, cache) = (folder_of_images(), tempfile::tempdir().unwrap());
         let open_cached = || {
             let dataset = open(folder.path(), Split::Train).unwrap();
-            Cached::open(dataset, place(&cache, "a", 30), &mut |_| ControlFlow::Continue(()))
+            open_in(&cache, (dataset, "a", 30), &mut |_| ControlFlow::Continue(()))
         };
         let path = open_cached().unwrap().path.clone();
         let whole = std::fs::read(&path).unwrap();

@@ -112,7 +112,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let clock = Instant::now();
     if !identify(&images)? {
         eprintln!("stopped before anything was computed");
-        return Ok(ExitCode::from(interrupt::EXIT_CODE));
+        return Ok(interrupt::exit_code());
     }
     let extraction = Extraction { encoder: &encoder, output: arguments.output, images: &images };
     let mut workplace = extraction.begin(&parts, share)?;
@@ -125,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     bar.finish_and_clear();
     if flow.is_break() {
         eprintln!("stopped; the same command goes on from {}", parts.display());
-        return Ok(ExitCode::from(interrupt::EXIT_CODE));
+        return Ok(interrupt::exit_code());
     }
     if let Share::Shard(shard) = share {
         eprintln!(

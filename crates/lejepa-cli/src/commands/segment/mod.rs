@@ -153,7 +153,7 @@ fn segment(arguments: &Arguments, segmentation: &Segmentation<'_>, clips: &[Clip
     bar.finish_and_clear();
     if matches!(report, Err(Error::Stopped)) {
         eprintln!("stopped; {out} holds the masks so far");
-        return Ok(ExitCode::from(interrupt::EXIT_CODE));
+        return Ok(interrupt::exit_code());
     }
     let report = report?;
     let frames: usize = report.clips.iter().map(|clip| clip.frames).sum();

@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             None => train(point, &folder, arguments.device)?,
         };
         match &outcome {
-            Outcome::Stopped => return Ok(ExitCode::from(interrupt::EXIT_CODE)),
+            Outcome::Stopped => return Ok(interrupt::exit_code()),
             Outcome::Diverged(message) | Outcome::Failed(message) => {
                 eprintln!("{} failed: {message}", point.name);
             }
@@ -124,7 +124,7 @@ fn train(point: &Point, folder: &Path, device: DeviceChoice) -> Result<Outcome> 
             eprintln!("stopped after step {} of {}; the same command goes on", summary.step, summary.total);
             Outcome::Stopped
         }
-        Err(_) if interrupt::requested() => {
+        Err(TrainError::Data(DataError::Stopped)) => {
             eprintln!("stopped before the first step");
             Outcome::Stopped
         }
