@@ -122,10 +122,7 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
             (Some(EmbedError::RuntimeNotFound), _, _) => Some(
                 "`make setup` fetches it, --onnxruntime FILE names one, `lejepa doctor` shows what is found",
             ),
-            (Some(EmbedError::Altered { .. }), _, _) => Some(
-                "copy or export it again; one that another program rewrote on purpose opens without its metadata \
-                 entry lejepa.blake3",
-            ),
+            (Some(EmbedError::Altered { .. }), _, _) => Some("copy it or export it again"),
             (Some(EmbedError::Provider { .. }), _, _) => {
                 Some("`lejepa doctor` lists what the ONNX Runtime that is found can compute on")
             }

@@ -43,7 +43,7 @@ pub use atomic_file::{AtomicFile, write_atomically};
 pub use batch::{Batch, BatchConfig, BatchSource, BatchStream, BrokenImage, Part, Sampler, ViewBatch};
 #[cfg(feature = "datasets")]
 pub use dataset::{
-    CachePlace, Cached, DataConfig, Dataset, Fingerprinter, Format, Hashing, Matrix, MatrixValues,
+    CachePlace, Cached, DataConfig, Dataset, FileFacts, Fingerprinter, Format, Hashing, Matrix, MatrixValues,
     MixtureConfig, ReadOptions, SourceConfig, Split, Stored, TrainingData, held_out, is_image_file, open,
     open_files, open_source, open_splits, read_matrix,
 };

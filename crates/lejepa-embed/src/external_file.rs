@@ -71,11 +71,12 @@ fn locate(name: &str, model: &Path, location: &str) -> Result<PathBuf> {
 fn open(name: &str, data: &ExternalData, path: &Path) -> Result<ExternalFile> {
     let refuse = |problem: String| Error::ExternalData { name: name.into(), problem };
     let failed = |source| Error::Io { path: path.into(), source };
-    let mut file = File::open(path).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
-    if !metadata.is_file() {
+    // Before it is opened: a pipe would be waited for.
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
         return Err(refuse(format!("weights must be in a file: {}", path.display())));
     }
+    let mut file = File::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
     if metadata.len() < data.length {
         let (found, needed) = (metadata.len(), data.length);
         return Err(refuse(format!(

@@ -60,12 +60,13 @@ impl Model {
             std::io::ErrorKind::NotFound => Error::NotFound { path: path.into() },
             _ => Error::Io { path: path.into(), source },
         };
+        // Before it is opened: a pipe would be waited for.
+        if !std::fs::metadata(path).map_err(failed)?.is_file() {
+            return Err(Error::NotAFile { path: path.into() });
+        }
         let file = File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         let name = path.display().to_string();
-        if !metadata.is_file() {
-            return Err(Error::NotAFile { path: path.into() });
-        }
         if metadata.len() > LARGEST_FILE {
             return Err(Error::TooLarge { name, length: metadata.len(), limit: LARGEST_FILE });
         }

@@ -335,6 +335,13 @@ pub enum Error {
     Encoder(#[from] lejepa_embed::Error),
 }
 
+impl Error {
+    /// Whether it is of one clip alone, and the others of a set are segmented all the same.
+    pub(crate) fn leaves_out_a_clip(&self) -> bool {
+        matches!(self, Self::NoFirstMask { .. })
+    }
+}
+
 impl From<lejepa_probe::Error> for Error {
     fn from(error: lejepa_probe::Error) -> Self {
         match error {

@@ -122,6 +122,13 @@ pub enum Event<'a> {
     Segmented(usize),
     /// A frame cannot be read.
     LeftOut(&'a Error),
+    /// Something that a reader of the numbers should know.
+    Noted {
+        /// The set.
+        dataset: &'a str,
+        /// What.
+        note: &'a str,
+    },
     /// The report has got a result more, and is written.
     Scored(&'a Report),
 }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use lejepa_data::{
-    Dataset, Fingerprinter, Image, ImageHash, SourceConfig, Split, is_image_file, open_files, open_splits,
+    Dataset, FileFacts, Fingerprinter, Image, ImageHash, SourceConfig, Split, is_image_file, open_files,
+    open_splits,
 };
 
 use crate::Result;
@@ -17,6 +18,8 @@ struct Section {
     dataset: Box<dyn Dataset>,
     /// Of the dataset's content, once somebody has asked.
     fingerprint: OnceLock<String>,
+    /// Of its files, from before that.
+    facts: OnceLock<FileFacts>,
 }
 
 /// Images with names, and labels where there are some.
@@ -93,7 +96,8 @@ impl ImageList {
     fn add(&mut self, split: Option<Split>, dataset: Box<dyn Dataset>) {
         let first = self.images;
         self.images += dataset.len();
-        self.sections.push(Section { first, split, dataset, fingerprint: OnceLock::new() });
+        let (fingerprint, facts) = (OnceLock::new(), OnceLock::new());
+        self.sections.push(Section { first, split, dataset, fingerprint, facts });
     }
 
     /// Number of images.
@@ -114,13 +118,22 @@ impl ImageList {
     /// Reads what the images are read from, as far as the fingerprinter does not remember it. Whoever asks
     /// for the fingerprint of a list that was not identified waits for that without hearing of it.
     pub fn identify(&self, fingerprinter: &mut Fingerprinter<'_>) -> Result<()> {
-        for Section { dataset, fingerprint, .. } in &self.sections {
+        for Section { dataset, fingerprint, facts, .. } in &self.sections {
             if fingerprint.get().is_none() {
+                facts.get_or_init(|| FileFacts::of(&dataset.files()));
                 let found = dataset.fingerprint(fingerprinter)?;
                 fingerprint.get_or_init(|| found);
             }
         }
         Ok(())
+    }
+
+    /// An error if a file was touched since it was identified: then what is read is not what was hashed.
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
+        let is_same = |section: &Section| {
+            section.facts.get().is_none_or(|facts| *facts == FileFacts::of(&section.dataset.files()))
+        };
+        if self.sections.iter().all(is_same) { Ok(()) } else { Err(lejepa_data::Error::Changed.into()) }
     }
 
     /// A short hash of the content: of all images, their order, labels and classes, and of which are meant.

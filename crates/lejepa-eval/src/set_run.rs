@@ -93,9 +93,8 @@ impl<'a, 'b> SetRun<'a, 'b> {
                 wanted.name(),
                 lacking.join(", ")
             );
-            if let Some(set) = self.set().filter(|set| !set.notes.contains(&note)) {
-                set.notes.push(note);
-            }
+            // What is measured comes next, and hears of a caller who wants to stop.
+            let _ = self.note(note);
         }
         if has(&candidates[candidate]) { vec![Output::Embedding, wanted] } else { vec![Output::Embedding] }
     }
@@ -143,13 +142,20 @@ impl<'a, 'b> SetRun<'a, 'b> {
             }
         };
         features.resize = side;
-        if let Some(set) = self.set() {
-            let new: Vec<&String> = features.notes.iter().filter(|note| !set.notes.contains(note)).collect();
-            let new: Vec<String> = new.into_iter().cloned().collect();
-            set.notes.extend(new);
-        }
+        features.notes.iter().try_for_each(|note| self.note(note.clone()))?;
         known.push(features);
         Ok(&known[known.len() - 1])
+    }
+
+    /// Something that a reader of the set's numbers should know: said once, here and in the report.
+    fn note(&mut self, note: String) -> Result<()> {
+        let dataset = &self.dataset.name;
+        let Some(set) = self.report.datasets.last_mut().filter(|set| !set.notes.contains(&note)) else {
+            return Ok(());
+        };
+        self.observer.tell(Event::Noted { dataset, note: &note })?;
+        set.notes.push(note);
+        Ok(())
     }
 
     /// One probe with every number of shots.
@@ -208,7 +214,7 @@ impl<'a, 'b> SetRun<'a, 'b> {
             return Ok(Some(cell));
         }
         if let Some(note) = task.too_large(memory::available()) {
-            self.set().into_iter().for_each(|set| set.notes.push(note.clone()));
+            self.note(note)?;
             return Ok(None);
         }
         // Neighbours are looked for once, for all k-NN probes that have no results yet; those of the others

@@ -67,7 +67,14 @@ impl<'a> VideoRun<'a> {
         };
         let mut video = segmentation.start()?;
         for &clip in &self.clips {
-            video.clips.push(self.clip(&segmentation, clip, evaluation, observer)?);
+            match self.clip(&segmentation, clip, evaluation, observer) {
+                Err(error) if error.leaves_out_a_clip() => {
+                    video.notes.push(format!("left out: {error}"));
+                    observer.tell(Event::LeftOut(&error))?;
+                    continue;
+                }
+                found => video.clips.push(found?),
+            }
             video.summarise();
             report.videos.retain(|other| other.protocol != video.protocol);
             report.videos.push(video.clone());

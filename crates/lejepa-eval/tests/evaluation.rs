@@ -280,7 +280,8 @@ fn a_named_split_is_asked_about_and_a_test_split_without_labels_is_not() {
     std::fs::create_dir_all(unlabelled.data().join("test")).unwrap();
     image::GrayImage::new(8, 8).save(unlabelled.data().join("test/1.png")).unwrap();
     let set = &unlabelled.report().datasets[0];
-    assert_eq!((set.test, set.splits[1].as_str()), (7, "validation split"), "{:?}", set.notes);
+    assert_eq!((set.test, set.splits[1].as_str()), (7, "test split"), "as where there is no such folder");
+    assert!(set.notes.iter().any(|note| note.contains("test has no folders of classes")), "{:?}", set.notes);
 }
 
 #[test]

@@ -37,16 +37,22 @@ impl PositionGrid {
         let mut fitting: Vec<ImageSize> = self.candidates().filter(|grid| area(*grid) == patches).collect();
         fitting.dedup();
         let likeliest = likeliest(positions)?;
+        // A look at random positions is no better than the usual form.
+        let example = |usual: ImageSize| -> Result<ImageSize> {
+            let Some(other) = likeliest else { return Ok(usual) };
+            let is_clear = likeness(positions, other)? > likeness(positions, usual)? + MARGIN;
+            Ok(if is_clear { other } else { usual })
+        };
         let grid = match *fitting {
             [] => {
                 let asked = match self.known.given {
                     Some(given) => format!("of the given grid {given}"),
                     None => format!("of the grid {} that the image size asks for", self.encoder),
                 };
-                return refuse(format!("is not {asked}"), likeliest.unwrap_or_else(|| squarest(patches)));
+                return refuse(format!("is not {asked}"), example(squarest(patches))?);
             }
             [one, other, ..] => {
-                return refuse(format!("may be a grid of {one} or of {other}"), likeliest.unwrap_or(other));
+                return refuse(format!("may be a grid of {one} or of {other}"), example(other)?);
             }
             [grid] => grid,
         };

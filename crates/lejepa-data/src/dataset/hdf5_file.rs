@@ -150,7 +150,14 @@ impl<'a> Hdf5File<'a> {
         if !self.has(name) {
             return Err(invalid(self.path, format!("no dataset {name}, but: {}", self.contents())));
         }
-        self.file.dataset(name).map_err(|error| invalid(self.path, format!("{name}: {error}")))
+        let dataset =
+            self.file.dataset(name).map_err(|error| invalid(self.path, format!("{name}: {error}")))?;
+        // Such a file would change without this one.
+        if dataset.filename() != self.file.filename() {
+            let problem = format!("{name} is in another file, by an external link: {}", dataset.filename());
+            return Err(invalid(self.path, problem));
+        }
+        Ok(dataset)
     }
 
     fn labels(&self, dataset: &hdf5::Dataset, images: usize) -> std::result::Result<Vec<usize>, String> {

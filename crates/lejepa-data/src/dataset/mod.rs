@@ -51,7 +51,7 @@ mod training_data;
 mod webdataset;
 
 pub use cached::{CachePlace, Cached};
-pub use fingerprint::{Fingerprinter, Hashing};
+pub use fingerprint::{FileFacts, Fingerprinter, Hashing};
 use folder::ImageFolder;
 pub use format::Format;
 use hdf5::Hdf5;

@@ -21,7 +21,7 @@ pub struct Key {
 
 impl Key {
     /// Counts changes of what a part holds and of what a key says.
-    pub const FORMAT: u32 = 3;
+    pub const FORMAT: u32 = 4;
 
     /// A short hash.
     pub fn name(&self) -> Result<String> {

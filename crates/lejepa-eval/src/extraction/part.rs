@@ -16,6 +16,7 @@ const ROWS: &str = "rows";
 const BROKEN: &str = "broken";
 const KEY: &str = "key";
 const IMAGES: &str = "images";
+const HASH: &str = "blake3";
 /// What a part's name ends in.
 pub(super) const ENDING: &str = "part";
 
@@ -79,6 +80,8 @@ impl Part {
         let broken: Vec<(usize, BrokenImage)> = serde_json::from_str(metadata.get(BROKEN)?).ok()?;
         let file = SafeTensors::deserialize(&bytes).ok()?;
         let tensor = file.tensor(ROWS).ok().filter(|tensor| tensor.dtype() == Dtype::F32)?;
+        (*metadata.get(HASH)? == hash(metadata.get(IMAGES)?, metadata.get(BROKEN)?, tensor.data()))
+            .then_some(())?;
         let rows = tensor.data().as_chunks::<4>().0.iter().map(|&value| f32::from_le_bytes(value)).collect();
         let [kept, dim] = *tensor.shape() else { return None };
         let whole = dim > 0 && kept + broken.len() == images.len();
@@ -91,15 +94,26 @@ impl Part {
         let bytes: Vec<u8> = self.rows.iter().flat_map(|value| value.to_le_bytes()).collect();
         let shape = vec![self.rows.len() / self.dim.max(1), self.dim];
         let tensor = TensorView::new(Dtype::F32, shape, &bytes).map_err(Error::Safetensors)?;
-        let text = |value: serde_json::Result<String>| value.map_err(Error::Json);
+        let images = serde_json::to_string(&self.images).map_err(Error::Json)?;
+        let broken = serde_json::to_string(&self.broken).map_err(Error::Json)?;
         let metadata = HashMap::from([
             (KEY.to_string(), key.to_string()),
-            (IMAGES.to_string(), text(serde_json::to_string(&self.images))?),
-            (BROKEN.to_string(), text(serde_json::to_string(&self.broken))?),
+            (HASH.to_string(), hash(&images, &broken, &bytes)),
+            (IMAGES.to_string(), images),
+            (BROKEN.to_string(), broken),
         ]);
         let file = serialize([(ROWS, tensor)], Some(metadata)).map_err(Error::Safetensors)?;
         Ok(write_atomically(path, |target| target.write_all(&file))?)
     }
+}
+
+/// Of everything that a part says.
+fn hash(images: &str, broken: &str, rows: &[u8]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in [images.as_bytes(), broken.as_bytes(), rows] {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
+    }
+    hasher.finalize().to_hex().to_string()
 }
 
 #[cfg(test)]
@@ -120,6 +134,21 @@ mod tests {
         assert_eq!(Part::read(&path, "other"), None);
         assert_eq!(Part::images_of(&path, "own"), Some(3..7));
         assert_eq!(Part::images_of(&path, "wn"), None);
+    }
+
+    #[test]
+    fn a_part_that_was_damaged_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.part");
+        part().write(&path, "own").unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        let rows = whole.len() - 6 * 4;
+        for place in rows..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[place] ^= 1;
+            std::fs::write(&path, damaged).unwrap();
+            assert_eq!(Part::read(&path, "own"), None, "byte {place}");
+        }
     }
 
     #[test]

@@ -189,6 +189,8 @@ impl<'a> Workplace<'a> {
                 *portion = (2 * *portion).min(LARGEST_PORTION);
             }
         }
+        // What is kept is of the images that the key names.
+        self.extraction.images.check_unchanged()?;
         let path = Part::path(&self.folder.path, &self.folder.key, self.shard(), &part.images);
         part.write(&path, &self.folder.key)?;
         self.folder.add(path, &part);
@@ -210,6 +212,10 @@ impl<'a> Workplace<'a> {
             let prepared = images.image(index);
             let prepared = prepared.and_then(|image| encoder.preprocess().apply_into(&image, pixels));
             if let Err(error) = prepared {
+                // A disk that is away for a moment must not cost images for good.
+                if error.may_pass() {
+                    return Err(error);
+                }
                 let image = BrokenImage::new(images.info(index).id, &error);
                 broken.lock().unwrap_or_else(PoisonError::into_inner).push((index, image));
             }

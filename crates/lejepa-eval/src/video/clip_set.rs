@@ -74,7 +74,10 @@ impl ClipChoice {
         }
         let text = std::fs::read_to_string(path).map_err(failed)?;
         let mut names: Vec<String> = Vec::new();
-        for word in text.lines().filter_map(|line| line.split_whitespace().next()) {
+        // Editors of Windows begin a file with a mark.
+        for word in
+            text.trim_start_matches('\u{feff}').lines().filter_map(|line| line.split_whitespace().next())
+        {
             let name = match Path::new(word).parent().and_then(Path::file_name) {
                 Some(folder) => folder.to_string_lossy().into_owned(),
                 None => word.into(),

@@ -121,7 +121,14 @@ impl Segmentation<'_> {
         let mut report = self.start()?;
         for clip in clips {
             let folder = if clips.len() == 1 { self.out.to_path_buf() } else { self.out.join(&clip.name) };
-            report.clips.push(self.segment(clip, &folder, watch)?);
+            match self.segment(clip, &folder, watch) {
+                Err(error) if error.leaves_out_a_clip() && clips.len() > 1 => {
+                    report.notes.push(format!("left out: {error}"));
+                    let _ = watch(SegmentationEvent::LeftOut(&error));
+                    continue;
+                }
+                found => report.clips.push(found?),
+            }
             report.summarise();
             self.write(&report)?;
         }

@@ -169,7 +169,8 @@ fn a_self_test_is_added_to_the_metadata() {
     };
     let first = ModelProto { metadata_props: vec![entry(CARD_KEY, "{}".into())], ..Default::default() };
     let bytes = with_self_test(first.encode_to_vec(), &test).unwrap();
-    let [card, found] = &*ModelProto::decode(&*bytes).unwrap().metadata_props else { panic!("two entries") };
-    assert_eq!((card.key(), found.key()), (CARD_KEY, SELF_TEST_KEY));
+    let entries = ModelProto::decode(&*bytes).unwrap().metadata_props;
+    let [card, found, checksum] = &*entries else { panic!("three entries") };
+    assert_eq!((card.key(), found.key(), checksum.key()), (CARD_KEY, SELF_TEST_KEY, CHECKSUM_KEY));
     assert_eq!(serde_json::from_str::<SelfTest>(found.value()).unwrap(), test);
 }

@@ -142,8 +142,15 @@ fn split_rows(splits: &[SplitInspection]) -> Vec<Vec<String>> {
         });
         rows.push(row);
     }
+    // Without --all nobody has read everything.
+    if splits.iter().all(|split| split.fingerprint.is_none()) {
+        rows.iter_mut().for_each(|row| drop(row.remove(FINGERPRINT)));
+    }
     rows
 }
+
+/// Its column.
+const FINGERPRINT: usize = 4;
 
 fn size(size: ImageSize) -> String {
     format!("{}x{}", size.height, size.width)

@@ -197,6 +197,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
                 let reason = failure::sentence_of(error);
                 bar.suspend(|| eprintln!("note: left out: {reason}"));
             }
+            Event::Noted { dataset, note } => bar.suspend(|| eprintln!("note: {dataset}: {note}")),
             Event::Demonstrating => spin(&mut bar, "simulated features".into()),
             Event::Scored(_) => bar.finish_and_clear(),
         }
@@ -206,7 +207,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let out = folder.path().display();
     if matches!(report, Err(lejepa_eval::Error::Stopped)) {
         eprintln!("stopped; {out} holds what is done, and the same command goes on from there");
-        return Ok(ExitCode::from(interrupt::EXIT_CODE));
+        return Ok(interrupt::exit_code());
     }
     let report = report?;
     eprintln!("evaluated in {}, written to {out}: open report.html", progress::duration(clock.elapsed()));

@@ -21,9 +21,38 @@ const BLOCK: usize = 16 << 20;
 const BATCH_FILES: usize = 4096;
 const BATCH_BYTES: u64 = 256 << 20;
 
-/// A clock that a file system keeps may be this coarse: a file that was written so recently may be written
-/// again without a trace.
-const RACY: Duration = Duration::from_secs(2);
+/// Which files can be remembered by what the file system says of them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Trust {
+    /// Those that were not touched for so long. A younger one may be written again without a trace: within a
+    /// tick of the file system's clock, and through a mapping as long as its page has not been written back.
+    pub(super) untouched: Duration,
+    /// Also those on a file system in memory, where writing through a mapping never leaves a trace.
+    pub(super) in_memory: bool,
+}
+
+impl Default for Trust {
+    /// Linux writes back after half a minute.
+    fn default() -> Self {
+        Self { untouched: Duration::from_secs(120), in_memory: false }
+    }
+}
+
+/// What the file system says of some files: while it is the same they hold what they held, as far as it knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileFacts(blake3::Hash);
+
+impl FileFacts {
+    /// As it is now.
+    pub fn of(files: &[PathBuf]) -> Self {
+        let each: Vec<[u8; 16]> = files
+            .par_iter()
+            .map(|file| std::fs::metadata(file).ok().and_then(|metadata| facts(&metadata)))
+            .map(|facts| facts.map_or([0; 16], |facts| facts.0))
+            .collect();
+        Self(blake3::hash(each.as_flattened()))
+    }
+}
 
 /// What a file system says of a file, as one number: its length, inode and times of change. The last change
 /// of the inode cannot be set back by anybody, unlike the time of modification.
@@ -45,7 +74,7 @@ impl Contents {
     /// stops the work; what was read until then is remembered.
     pub(super) fn read(
         files: &[PathBuf],
-        memo: Option<&Path>,
+        (memo, trust): (Option<&Path>, Trust),
         observe: &mut dyn FnMut(Hashing) -> ControlFlow<()>,
     ) -> Option<Vec<Option<Content>>> {
         let stated: Vec<Stated> = files.par_iter().map(|file| Stated::of(file)).collect();
@@ -79,7 +108,7 @@ impl Contents {
                 contents[place] = content;
                 // What changed while it was read, or may still change unseen, is not remembered.
                 let file = &stated[place];
-                if let (Some(content), Some(facts)) = (content, settled(&files[place]))
+                if let (Some(content), Some(facts)) = (content, settled(&files[place], trust))
                     && file.facts == Some(facts)
                 {
                     learnt.insert(file.key, (facts, content));
@@ -157,11 +186,27 @@ fn hash_large(path: &Path, observe: &mut dyn FnMut(u64) -> ControlFlow<()>) -> O
 }
 
 /// The facts of a file that will not change unseen any more.
-fn settled(path: &Path) -> Option<Facts> {
+fn settled(path: &Path, trust: Trust) -> Option<Facts> {
+    if is_in_memory(path) && !trust.in_memory {
+        return None;
+    }
     let metadata = std::fs::metadata(path).ok()?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
     let age = now.checked_sub(changed(&metadata)?)?;
-    if age > RACY { facts(&metadata) } else { None }
+    if age > trust.untouched { facts(&metadata) } else { None }
+}
+
+/// Whether a file lies on a file system in memory; if that cannot be told, yes.
+#[cfg(target_os = "linux")]
+fn is_in_memory(path: &Path) -> bool {
+    const TMPFS: i64 = 0x0102_1994;
+    const RAMFS: i64 = 0x8584_58f6;
+    rustix::fs::statfs(path).map_or(true, |system| [TMPFS, RAMFS].contains(&(system.f_type as i64)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_in_memory(_path: &Path) -> bool {
+    false
 }
 
 /// When a file or anything about it was changed last.

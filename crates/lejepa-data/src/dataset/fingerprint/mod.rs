@@ -16,7 +16,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::{Dataset, Error, Result};
-use content::{Content, Contents};
+pub use content::FileFacts;
+use content::{Content, Contents, Trust};
 
 /// How far the files of a dataset are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +104,7 @@ impl<'a> Fingerprinter<'a> {
             None => &mut go_on,
         };
         let memo = self.memo.as_ref().map(|folder| memo::path(folder, root));
-        let contents = Contents::read(files, memo.as_deref(), observe);
+        let contents = Contents::read(files, (memo.as_deref(), Trust::default()), observe);
         contents.ok_or(Error::Stopped)
     }
 }

@@ -175,7 +175,8 @@ fn written(files: &[(&str, &[u8])]) -> (tempfile::TempDir, Vec<PathBuf>) {
 /// The contents of files, and how many bytes were read for them.
 fn read(files: &[PathBuf], memo: &Path) -> (Vec<Option<Content>>, u64) {
     let mut bytes = 0;
-    let contents = Contents::read(files, Some(memo), &mut |hashing| {
+    let trust = Trust { untouched: Duration::from_secs(2), in_memory: true };
+    let contents = Contents::read(files, (Some(memo), trust), &mut |hashing| {
         bytes = hashing.done;
         ControlFlow::Continue(())
     });
@@ -208,6 +209,18 @@ fn files_are_read_again_only_if_they_were_touched() {
 }
 
 #[test]
+fn files_that_may_be_written_without_a_trace_are_not_remembered() {
+    let (folder, files) = written(&[("a", b"first")]);
+    let memo = folder.path().join("x.hashes");
+    std::thread::sleep(Duration::from_millis(2100));
+    let read = || {
+        Contents::read(&files, (Some(&memo), Trust::default()), &mut |_| ControlFlow::Continue(())).unwrap()
+    };
+    assert_eq!(read(), [Some(blake3::hash(b"first"))]);
+    assert!(!memo.exists(), "two seconds are enough for a page that was mapped and is not yet written back");
+}
+
+#[test]
 fn a_damaged_memo_is_as_good_as_none() {
     let (folder, files) = written(&[("a", b"first"), ("b", b"second")]);
     let memo = folder.path().join("x.hashes");
@@ -231,7 +244,7 @@ fn a_damaged_memo_is_as_good_as_none() {
 #[test]
 fn a_file_that_cannot_be_read_differs_from_one_that_can() {
     let (_folder, files) = written(&[("a", b"first"), ("b", b"second")]);
-    let of = || Contents::read(&files, None, &mut |_| ControlFlow::Continue(())).unwrap();
+    let of = || Contents::read(&files, (None, Trust::default()), &mut |_| ControlFlow::Continue(())).unwrap();
     let whole = of();
     fs::remove_file(&files[1]).unwrap();
     assert_eq!(of(), [whole[0], None]);
@@ -240,7 +253,7 @@ fn a_file_that_cannot_be_read_differs_from_one_that_can() {
 #[test]
 fn the_reading_can_be_stopped() {
     let (_folder, files) = written(&[("a", b"first")]);
-    assert!(Contents::read(&files, None, &mut |_| ControlFlow::Break(())).is_none());
+    assert!(Contents::read(&files, (None, Trust::default()), &mut |_| ControlFlow::Break(())).is_none());
     let copy = fixture::copy("npy");
     let data = open(&copy.path().join("pair"), Format::Npy).unwrap();
     let mut stop = |_: Hashing| ControlFlow::Break(());
@@ -252,7 +265,8 @@ fn the_reading_can_be_stopped() {
 fn a_large_file_is_hashed_as_one() {
     let bytes: Vec<u8> = (0..40usize << 20).map(|place| ((place * 7) >> 5) as u8).collect();
     let (_folder, files) = written(&[("a", &bytes)]);
-    let contents = Contents::read(&files, None, &mut |_| ControlFlow::Continue(())).unwrap();
+    let contents =
+        Contents::read(&files, (None, Trust::default()), &mut |_| ControlFlow::Continue(())).unwrap();
     assert_eq!(contents, [Some(blake3::hash(&bytes))]);
 }
 
