@@ -17,6 +17,9 @@ pub(super) struct Found {
     pub(super) broken: Vec<(usize, BrokenImage)>,
 }
 
+/// A part, after the first image that it is used for.
+type Used<'a> = (usize, &'a PathBuf, &'a Found);
+
 #[derive(Debug)]
 pub(super) struct PartFolder {
     pub(super) path: PathBuf,
@@ -58,9 +61,8 @@ impl PartFolder {
         self.found.insert(path, found);
     }
 
-    /// Parts that hold all of a range as far as they are there, in order, each with the first image that it
-    /// is used for; and what is missing between them.
-    pub(super) fn cover(&self, range: &Range<usize>) -> (Vec<(usize, &PathBuf, &Found)>, Vec<Range<usize>>) {
+    /// Parts that hold all of a range as far as they are there, in order; and what is missing between them.
+    pub(super) fn cover(&self, range: &Range<usize>) -> (Vec<Used<'_>>, Vec<Range<usize>>) {
         let mut parts: Vec<(&PathBuf, &Found)> = self.found.iter().collect();
         parts.sort_by_key(|(path, found)| (found.images.start, found.images.end, *path));
         let (mut used, mut missing, mut next) = (Vec::new(), Vec::new(), range.start);

@@ -199,9 +199,10 @@ fn settled(path: &Path, trust: Trust) -> Option<Facts> {
 /// Whether a file lies on a file system in memory; if that cannot be told, yes.
 #[cfg(target_os = "linux")]
 fn is_in_memory(path: &Path) -> bool {
-    const TMPFS: i64 = 0x0102_1994;
-    const RAMFS: i64 = 0x8584_58f6;
-    rustix::fs::statfs(path).map_or(true, |system| [TMPFS, RAMFS].contains(&(system.f_type as i64)))
+    const TMPFS: u32 = 0x0102_1994;
+    const RAMFS: u32 = 0x8584_58f6;
+    // The field is wider on some machines, the numbers are not.
+    rustix::fs::statfs(path).map_or(true, |system| [TMPFS, RAMFS].contains(&(system.f_type as u32)))
 }
 
 #[cfg(not(target_os = "linux"))]
