@@ -127,7 +127,7 @@ fn the_baseline_of_imported_weights_is_not_called_their_beginning() {
     let table = String::from_utf8(lejepa_succeeds(path, &eval).stdout).unwrap();
     assert!(table.contains("| same architecture, random weights |"), "{table}");
     let report = std::fs::read_to_string(path.join("out/report.md")).unwrap();
-    assert!(report.contains("with random weights: its own were imported"), "{report}");
+    assert!(report.contains("with random weights: its own began elsewhere"), "{report}");
     assert!(!report.contains("before its first step"), "{report}");
 }
 

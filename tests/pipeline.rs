@@ -216,6 +216,12 @@ fn a_run_can_start_from_the_encoder_of_another() {
 
     let output =
         lejepa(path, &[&further[..4], &["third", "--init", "first", "--set", "encoder.dim=32"]].concat());
+    // As many patches in another shape.
+    let long = ["fourth", "--init", "first", "--set", "encoder.image_size=[8, 32]"];
+    let refused = lejepa(path, &[&further[..4], &long].concat());
+    assert_eq!(refused.status.code(), Some(1));
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(message.contains("`encoder.image_size` is 16x16, here it is 8x32"), "{message}");
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(message.contains("cannot start from the encoder of first"), "{message}");
 }

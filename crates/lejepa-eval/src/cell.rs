@@ -3,7 +3,7 @@
 use lejepa_probe::{Chosen, Confusion};
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::{TwoWay, deviation, mcnemar, mean};
+use crate::statistics::{TwoWay, deviation, mcnemar, mean, paired_t};
 use crate::{Comparison, DrawResult, PairedTest, Probe, ProbeResult, Shots};
 
 /// All draws, as they are kept beside the report: an evaluation that goes on finds them there.
@@ -149,7 +149,8 @@ impl Cell {
         let pairs: Vec<Vec<f64>> = pairs.collect();
         let several = (pairs.len() > 1).then(|| TwoWay::new(&pairs).p()).flatten();
         let (p, test) = match several {
-            Some(p) => (p, PairedTest::TwoWayT),
+            // Of few draws the variance among them is known badly: what they say by themselves is the least.
+            Some(p) => (p.max(paired_t(&differences).unwrap_or(0.)), PairedTest::TwoWayT),
             None => (self.mcnemar(other.0, own.labels), PairedTest::McNemar),
         };
         Comparison {

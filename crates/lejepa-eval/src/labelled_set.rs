@@ -9,6 +9,15 @@ use rand::seq::SliceRandom;
 use crate::evaluation::Observer;
 use crate::{DatasetReport, Error, Event, ImageList, KnownDataset, Result, Suite, paper};
 
+/// The first few names of a list.
+fn named(names: &[&str]) -> String {
+    const FEW: usize = 5;
+    match names.len() {
+        0..=FEW => names.join(", "),
+        count => format!("{} and {} more", names[..FEW].join(", "), count - FEW),
+    }
+}
+
 /// Training and test images with their classes.
 pub struct LabelledSet {
     pub(crate) name: String,
@@ -97,6 +106,14 @@ impl LabelledSet {
             notes.push(format!(
                 "classes of the test split without a training image, which no probe can find: {}",
                 unknown.join(", ")
+            ));
+        }
+        let unasked: Vec<&str> =
+            occurring.difference(&asked).filter_map(|class| Some(classes.get(*class)?.as_str())).collect();
+        if !unasked.is_empty() {
+            notes.push(format!(
+                "classes without a test image, of which the accuracy says nothing: {}",
+                named(&unasked)
             ));
         }
         let (format, here) = (source.recognise()?, train.available + test.available);

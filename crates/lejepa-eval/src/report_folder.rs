@@ -108,7 +108,9 @@ impl ReportFolder {
     /// what this one will not write again. A report of other data, another suite or other encoders stays.
     pub(crate) fn claim(&self, report: &Report, sets: &[[&str; 2]], has_video: bool) -> Result<()> {
         let refuse = |found: String| Err(Error::OtherReport { found, folder: self.path.clone() });
+        let mut is_ours = false;
         if let Ok(bytes) = std::fs::read(self.path.join("report.json")) {
+            is_ours = true;
             let Ok(earlier) = serde_json::from_slice::<EarlierReport>(&bytes) else {
                 return refuse("a report.json that is not of an evaluation".into());
             };
@@ -119,16 +121,20 @@ impl ReportFolder {
             return refuse(format!("a {name} that is not of an evaluation"));
         }
         for name in WRITTEN {
-            self.remove(|path| std::fs::remove_file(path), name)?;
+            self.remove(&self.path.join(name))?;
         }
-        self.remove(|path| std::fs::remove_dir_all(path), "draws")
+        // What else is in there is not of an evaluation.
+        let draws = self.path.join("draws");
+        for [set, _] in sets.iter().filter(|_| is_ours) {
+            self.remove(&draws.join(format!("{set}.csv")))?;
+        }
+        Ok(())
     }
 
-    fn remove(&self, remove: impl Fn(&Path) -> std::io::Result<()>, name: &str) -> Result<()> {
-        let path = self.path.join(name);
-        match remove(&path) {
+    fn remove(&self, path: &Path) -> Result<()> {
+        match std::fs::remove_file(path) {
             Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                Err(lejepa_data::Error::Io { action: "remove", path, source }.into())
+                Err(lejepa_data::Error::Io { action: "remove", path: path.into(), source }.into())
             }
             _ => Ok(()),
         }

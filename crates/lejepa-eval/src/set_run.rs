@@ -143,6 +143,11 @@ impl<'a, 'b> SetRun<'a, 'b> {
         };
         features.resize = side;
         features.notes.iter().try_for_each(|note| self.note(note.clone()))?;
+        // Images that cannot be read are not used.
+        if let Some(set) = self.set() {
+            set.train = set.train.min(features.train_images.len());
+            set.test = set.test.min(features.test_images.len());
+        }
         known.push(features);
         Ok(&known[known.len() - 1])
     }

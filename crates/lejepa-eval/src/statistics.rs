@@ -118,6 +118,15 @@ impl TwoWay {
     }
 }
 
+/// The two-sided p of Student's t on the differences of draws; none where they do not vary.
+pub(crate) fn paired_t(differences: &[f64]) -> Option<f64> {
+    let size = mean(differences).abs();
+    let error = deviation(differences)? / (differences.len() as f64).sqrt();
+    let law = StudentsT::new(0., 1., (differences.len() - 1) as f64).ok()?;
+    // Differences that are the same but for rounding.
+    (error > 1e-12 * size).then(|| 2. * law.cdf(-size / error))
+}
+
 /// Smaller probabilities are all the same.
 const LEAST_P: f64 = 1e-12;
 /// Degrees of freedom from which on Student's law is taken for the normal one: they differ by less than 0.001.
@@ -190,6 +199,13 @@ mod tests {
         near(images.low, 0.711170834406841);
         near(images.high, 0.8666330666689674);
         assert_eq!(images.over, Source::TestImages);
+    }
+
+    /// `ttest_1samp([0.02, 0.05, 0.03, 0.01], 0)` of SciPy 1.17.
+    #[test]
+    fn draws_alone_are_tested_as_scipy_does() {
+        near(paired_t(&[0.02, 0.05, 0.03, 0.01]).unwrap(), 0.048566856559801044);
+        assert_eq!((paired_t(&[0.1]), paired_t(&[0.1, 0.1, 0.1])), (None, None));
     }
 
     #[test]

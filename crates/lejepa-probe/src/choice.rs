@@ -13,8 +13,9 @@ use crate::{Error, Result, Targets};
 #[serde(deny_unknown_fields)]
 pub struct Choice {
     /// On a held-out share of the training features the value with the highest accuracy, and of equals that
-    /// with the lowest squared error of the scores; on folds of few of them the latter alone, which says more of
-    /// an image than right or wrong. Values to be predicted are chosen by squared error always.
+    /// with the lowest squared error of the scores; on folds of few of them the latter alone where scores are
+    /// probabilities, which say more of an image than right or wrong. Values to be predicted are chosen by
+    /// squared error always.
     pub value: f64,
     /// Samples on which it was chosen; none if there was nothing to choose or nothing to hold out.
     pub held_out: usize,
@@ -42,6 +43,16 @@ pub(crate) struct Candidates<'a> {
     pub(crate) values: &'a [f64],
     pub(crate) holdout: f64,
     pub(crate) seed: u64,
+    pub(crate) scores: ScoreKind,
+}
+
+/// What a probe says of a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScoreKind {
+    /// How probable it is.
+    Probabilities,
+    /// Numbers whose order alone matters: a penalty that shrinks them all would look good.
+    Ranks,
 }
 
 /// Samples to fit and others to ask about, with all values in rising order.
@@ -67,11 +78,11 @@ struct Merit {
 }
 
 impl Merit {
-    fn is_above(self, other: Self, by: Chosen) -> bool {
+    fn is_above(self, other: Self, by: Chosen, scores: ScoreKind) -> bool {
         let closer = self.squared_error < other.squared_error;
         !self.refused
-            && match by {
-                Chosen::Folds(_) => closer,
+            && match (by, scores) {
+                (Chosen::Folds(_), ScoreKind::Probabilities) => closer,
                 _ => self.correct > other.correct || (self.correct == other.correct && closer),
             }
     }
@@ -117,7 +128,7 @@ impl Candidates<'_> {
         watch: &mut Watch<'_>,
         mut attempt: impl FnMut(&Trial<'_>, &mut Judge<'_>, &mut Watch<'_>) -> Result<()>,
     ) -> Result<Choice> {
-        let Self { setting, values, holdout, seed } = *self;
+        let Self { setting, values, holdout, seed, scores } = *self;
         if !(holdout > 0. && holdout < 1.) {
             return Err(Error::Holdout { got: holdout });
         }
@@ -147,7 +158,7 @@ impl Candidates<'_> {
         if held_out > 0 {
             let mut most = Merit { squared_error: f64::INFINITY, ..Merit::default() };
             for (&value, &merit) in values.iter().zip(&merits) {
-                if merit.is_above(most, by) {
+                if merit.is_above(most, by, scores) {
                     (best.value, most) = (value, merit);
                 }
             }

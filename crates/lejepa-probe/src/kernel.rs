@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::choice::Candidates;
+use crate::choice::{Candidates, ScoreKind};
 use crate::distance::{Distances, scale};
 use crate::features::Samples;
 use crate::learnt::Learnt;
@@ -63,8 +63,13 @@ impl Kernel {
         watch: &mut Watch<'_>,
     ) -> Result<(KernelSolution<'a>, Choice)> {
         let train = train.into();
-        let candidates =
-            Candidates { setting: "bandwidths", values: &self.bandwidths, holdout: self.holdout, seed };
+        let candidates = Candidates {
+            setting: "bandwidths",
+            values: &self.bandwidths,
+            holdout: self.holdout,
+            seed,
+            scores: ScoreKind::Probabilities,
+        };
         let choice = candidates.choose(train, watch, |trial, judge, watch| {
             let learnt = Learnt::new(trial.fitted);
             let unit = scale(trial.fitted.rows());

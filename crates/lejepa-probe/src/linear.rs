@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::adamw::{AdamW, schedule};
 use crate::centred::block_rows;
-use crate::choice::Candidates;
+use crate::choice::{Candidates, ScoreKind};
 use crate::features::Samples;
 use crate::layer::{Batch, Layer, Loss};
 use crate::learnt::{Columns, Learnt};
@@ -85,7 +85,13 @@ impl Linear {
             }
         }
         let values = &self.learning_rates;
-        let candidates = Candidates { setting: "learning_rates", values, holdout: self.holdout, seed };
+        let candidates = Candidates {
+            setting: "learning_rates",
+            values,
+            holdout: self.holdout,
+            seed,
+            scores: ScoreKind::Probabilities,
+        };
         let choosing = if values.len() > 1 { 0.8 } else { 0. };
         let choice = candidates.choose(train, &mut watch.part(0., choosing), |trial, judge, watch| {
             for (index, &rate) in trial.values.iter().enumerate() {

@@ -13,7 +13,7 @@ use faer::{Mat, MatRef};
 use serde::{Deserialize, Serialize};
 
 use crate::centred::{block_rows, centred, mean_variance, product};
-use crate::choice::Candidates;
+use crate::choice::{Candidates, ScoreKind};
 use crate::features::Samples;
 use crate::lbfgs::{Lbfgs, Stop};
 use crate::learnt::{Columns, Learnt};
@@ -111,7 +111,13 @@ impl Logistic {
         let unit = if self.c.is_none() { 1. / mean_variance(train.rows()) } else { 1. };
         let path = dinov2_path();
         let values = self.c.as_deref().unwrap_or(&path);
-        let candidates = Candidates { setting: "c", values, holdout: self.holdout, seed };
+        let candidates = Candidates {
+            setting: "c",
+            values,
+            holdout: self.holdout,
+            seed,
+            scores: ScoreKind::Probabilities,
+        };
         let choice = candidates.choose(train, &mut watch.part(0., 0.9), |trial, judge, watch| {
             let mut problem = LogisticProblem::prepare(trial.fitted, KEPT, &mut watch.part(0., 0.1))?;
             let mut watch = watch.part(0.1, 1.);

@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::choice::Candidates;
+use crate::choice::{Candidates, ScoreKind};
 use crate::distance::{Distances, scale};
 use crate::features::Samples;
 use crate::learnt::Learnt;
@@ -66,7 +66,13 @@ impl Radius {
         watch: &mut Watch<'_>,
     ) -> Result<(RadiusSolution<'a>, Choice)> {
         let train = train.into();
-        let candidates = Candidates { setting: "radii", values: &self.radii, holdout: self.holdout, seed };
+        let candidates = Candidates {
+            setting: "radii",
+            values: &self.radii,
+            holdout: self.holdout,
+            seed,
+            scores: ScoreKind::Ranks,
+        };
         let choice = candidates.choose(train, watch, |trial, judge, watch| {
             let learnt = Learnt::new(trial.fitted);
             let unit = scale(trial.fitted.rows());

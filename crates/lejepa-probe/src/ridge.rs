@@ -13,7 +13,7 @@ use faer::{Mat, Side};
 use serde::{Deserialize, Serialize};
 
 use crate::centred::{block_rows, centred, combined, inner, mean, mean_variance, outer, product};
-use crate::choice::Candidates;
+use crate::choice::{Candidates, ScoreKind};
 use crate::features::Samples;
 use crate::learnt::{Columns, Learnt};
 use crate::ranking::{Ranking, Take, dense, rank};
@@ -66,7 +66,8 @@ impl Ridge {
         let train = train.into();
         let unit = if self.lambdas.is_none() { mean_variance(train.rows()) } else { 1. };
         let values = self.lambdas.as_deref().unwrap_or(&Self::PATH);
-        let candidates = Candidates { setting: "lambdas", values, holdout: self.holdout, seed };
+        let candidates =
+            Candidates { setting: "lambdas", values, holdout: self.holdout, seed, scores: ScoreKind::Ranks };
         let choice = candidates.choose(train, &mut watch.part(0., 0.8), |trial, judge, watch| {
             let equations = NormalEquations::new(trial.fitted, &mut watch.part(0., 0.5))?;
             let mut watch = watch.part(0.5, 1.);

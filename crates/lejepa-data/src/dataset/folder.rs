@@ -54,7 +54,10 @@ impl ImageFolder {
         let class_names: Vec<String> = class_names.into_iter().collect();
 
         let mut files = Vec::new();
-        for entry in WalkDir::new(&folder).follow_links(true).sort_by_file_name() {
+        let visible = |entry: &walkdir::DirEntry| entry.depth() == 0 || !is_hidden_folder(entry.path());
+        for entry in
+            WalkDir::new(&folder).follow_links(true).sort_by_file_name().into_iter().filter_entry(visible)
+        {
             let entry = entry.map_err(|error| {
                 let path = error.path().unwrap_or(&folder).to_path_buf();
                 Error::Io { action: "list", path, source: error.into() }
@@ -83,11 +86,22 @@ fn class_folders(folder: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
-        if entry.path().is_dir() {
+        if entry.path().is_dir() && !is_hidden_folder(&entry.path()) && holds_images(&entry.path()) {
             names.push(entry.file_name().to_string_lossy().into_owned());
         }
     }
     Ok(names)
+}
+
+/// Such as `.ipynb_checkpoints`: nobody's images.
+fn is_hidden_folder(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")) && path.is_dir()
+}
+
+/// Whether there is an image anywhere in a folder.
+fn holds_images(folder: &Path) -> bool {
+    let mut entries = WalkDir::new(folder).follow_links(true).into_iter().flatten();
+    entries.any(|entry| entry.file_type().is_file() && is_image(entry.path()))
 }
 
 /// The first folder of a path below the split; none for an image directly in it.
@@ -148,6 +162,18 @@ mod tests {
         }
         let test = crate::open(flat.path(), Split::Test).unwrap();
         assert_eq!((test.label(0), test.image(0).unwrap().pixels()[0]), (None, 30));
+    }
+
+    #[test]
+    fn folders_that_are_hidden_or_hold_no_image_are_no_classes() {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["a.npy.parts/x.part", ".ipynb_checkpoints/b.png", "dog/c.png"] {
+            write_image(root.path().join(name).with_extension("png"), 10);
+        }
+        let parts = root.path().join("a.npy.parts");
+        std::fs::rename(parts.join("x.png"), parts.join("x.part")).unwrap();
+        let train = crate::open(root.path(), Split::Train).unwrap();
+        assert_eq!((train.len(), train.class_names()), (1, &["dog".to_string()][..]));
     }
 
     #[test]

@@ -135,6 +135,9 @@ impl Shard {
             None if sample.key.is_empty() => {}
             None => shard.without_image += 1,
         };
+        if !has_end(&file) {
+            return Err(invalid(path, "it is cut off: the two empty blocks of its end are missing"));
+        }
         let mut archive = Archive::new(Cursor::new(file.clone()));
         for entry in archive.entries_with_seek().map_err(damaged)? {
             let entry = entry.map_err(damaged)?;
@@ -163,6 +166,13 @@ impl Shard {
         close(open);
         Ok(shard)
     }
+}
+
+/// Whether an archive ends as it should, with two blocks of zeros.
+fn has_end(file: &[u8]) -> bool {
+    const BLOCK: usize = 512;
+    let end = file.len().checked_sub(2 * BLOCK).map(|start| &file[start..]);
+    file.len().is_multiple_of(BLOCK) && end.is_some_and(|end| end.iter().all(|&byte| byte == 0))
 }
 
 /// A sample of which more files may follow.
@@ -257,11 +267,28 @@ mod tests {
         assert_eq!(image.pixels(), expected, "image {number}");
     }
 
+    /// Entries, and the end of an archive behind them.
     fn open_bytes(bytes: &[u8]) -> Result<WebDataset> {
+        open_as_it_is(&[bytes, &[0; 1024]].concat())
+    }
+
+    fn open_as_it_is(bytes: &[u8]) -> Result<WebDataset> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data.tar");
         std::fs::write(&path, bytes).unwrap();
         WebDataset::open(&path, Split::Train)
+    }
+
+    #[test]
+    fn an_archive_without_its_end_is_cut_off() {
+        let content = std::fs::read(fixture("shards/train-000000.tar")).unwrap();
+        assert!(open_as_it_is(&content).is_ok());
+        let used = content.iter().rposition(|&byte| byte != 0).unwrap() + 1;
+        for length in [used, used.next_multiple_of(512), used.next_multiple_of(512) + 512, content.len() / 2]
+        {
+            let message = open_as_it_is(&content[..length]).unwrap_err().to_string();
+            assert!(message.contains("cut off"), "{length} bytes: {message}");
+        }
     }
 
     fn entry(kind: tar::EntryType, name: &str, content: &[u8]) -> Vec<u8> {
@@ -339,7 +366,7 @@ mod tests {
     #[test]
     fn damaged_shards_are_named_with_the_cause() {
         let good = std::fs::read(fixture("shards/train-000000.tar")).unwrap();
-        for (length, problem) in [(0, "no images"), (300, "tar"), (530, "0000.png: it is longer")] {
+        for (length, problem) in [(0, "no images"), (300, "tar"), (530, "cut off")] {
             let message = open_bytes(&good[..length]).unwrap_err().to_string();
             assert!(message.contains(problem), "{message}");
         }

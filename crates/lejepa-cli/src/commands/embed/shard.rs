@@ -2,7 +2,7 @@
 
 use std::env;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use lejepa_eval::Shard;
 
 /// What was typed.
@@ -48,10 +48,23 @@ fn told(count: Option<usize>, variable: &dyn Fn(&str) -> Option<String>) -> Resu
             let first = number("SLURM_ARRAY_TASK_MIN")?.unwrap_or(0);
             let step = number("SLURM_ARRAY_TASK_STEP")?.unwrap_or(1).max(1);
             let index = task.checked_sub(first).map(|index| index / step);
-            (index, number("SLURM_ARRAY_TASK_COUNT")?)
+            let tasks = number("SLURM_ARRAY_TASK_COUNT")?;
+            let last = number("SLURM_ARRAY_TASK_MAX")?;
+            if let (Some(tasks), Some(last)) = (tasks, last)
+                && last.checked_sub(first).map(|last| last / step + 1) != Some(tasks)
+            {
+                bail!("the array has gaps, and its tasks are no shares of all: use --shard 3/16");
+            }
+            (index, tasks)
         }
         None => (number("JOB_COMPLETION_INDEX")?, None),
     };
+    // Some tasks of an array that are sent again are another array.
+    if let (Some(count), Some(told)) = (count, told_count)
+        && count != told
+    {
+        bail!("an array of {told} tasks says nothing about a share of {count}: use --shard 3/{count}");
+    }
     let missing =
         "neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX says which share this is: use --shard 3/16";
     let index = index.ok_or_else(|| anyhow!(missing))?;
@@ -88,6 +101,15 @@ mod tests {
             (None, &[("JOB_COMPLETION_INDEX", "0")]),
             (Some(4), &[("JOB_COMPLETION_INDEX", "4")]),
             (Some(4), &[("JOB_COMPLETION_INDEX", "four")]),
+            (Some(16), &[("SLURM_ARRAY_TASK_ID", "5"), ("SLURM_ARRAY_TASK_COUNT", "1")]),
+            (
+                None,
+                &[
+                    ("SLURM_ARRAY_TASK_ID", "4"),
+                    ("SLURM_ARRAY_TASK_MAX", "9"),
+                    ("SLURM_ARRAY_TASK_COUNT", "2"),
+                ],
+            ),
             (Some(4), &[("SLURM_ARRAY_TASK_ID", "1"), ("SLURM_ARRAY_TASK_MIN", "2")]),
         ] {
             assert!(shard(count, variables).is_err(), "{variables:?}");

@@ -80,7 +80,9 @@ impl Opened {
             candidates.push(Candidate { name: name.clone(), description: file.clone(), source });
             if let Some(untrained) = untrained {
                 // Weights of others had a beginning that nobody here knows.
-                let is_imported = encoder.card().is_some_and(|card| card.step == 0);
+                let is_imported = encoder
+                    .card()
+                    .is_some_and(|card| card.step == 0 || !card.config["train"]["init"].is_null());
                 let name = match (alone, is_imported) {
                     (true, false) => "same encoder, untrained".into(),
                     (false, false) => format!("{name}, untrained"),
@@ -89,7 +91,9 @@ impl Opened {
                 };
                 let description = match is_imported {
                     false => format!("{file} before its first step"),
-                    true => format!("the architecture of {file} with random weights: its own were imported"),
+                    true => {
+                        format!("the architecture of {file} with random weights: its own began elsewhere")
+                    }
                 };
                 candidates.push(Candidate { name, description, source: FeatureSource::Encoder(untrained) });
             }

@@ -115,7 +115,9 @@ impl Arguments {
         let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let encoder = self.encoders.first().map(|path| candidates::telling_name(path));
         let data = self.data.as_deref().or(self.data_root.as_deref()).map(sets::name);
-        let names = [Some("eval".into()), encoder, Some(stem(Path::new(&self.suite))), data];
+        let learnt = self.use_validation.then(|| "train+val".into());
+        let asked = self.test_split.map(|split| split.name().into());
+        let names = [Some("eval".into()), encoder, Some(stem(Path::new(&self.suite))), data, learnt, asked];
         let default = || names.into_iter().flatten().collect::<Vec<_>>().join("-").into();
         self.out.clone().unwrap_or_else(default)
     }
