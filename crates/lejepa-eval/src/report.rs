@@ -222,7 +222,8 @@ pub struct Comparison {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PairedTest {
-    /// Student's t on the differences of all draws and test images, with the standard error of both.
+    /// Student's t on the differences of all draws and test images, with the standard error of both; never less
+    /// than that of the draws alone.
     TwoWayT,
     /// McNemar's exact test on the test images that one of the two gets right.
     McNemar,
