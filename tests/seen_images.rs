@@ -43,6 +43,9 @@ fn test_images_that_were_trained_on_are_remarked() {
     bytes[16..].iter_mut().for_each(|pixel| *pixel = 255 - *pixel);
     std::fs::write(images, bytes).unwrap();
     train(path, "honest", &[]);
+    let eval = ["eval", "honest.onnx", "--suite", "knn", "--data", "data", "--out", "shared"];
+    let quiet = String::from_utf8(lejepa_succeeds(path, &eval).stderr).unwrap();
+    assert!(!quiet.contains("the splits share images"), "{quiet}");
     assert_eq!(remarks(path, "honest", "data"), format!("- data: encoder {TRAINING}"));
     train(path, "cheat", &["--set", "data.splits=['train', 'test']"]);
     assert_eq!(remarks(path, "cheat", "data"), format!("- data: encoder {TEST}\n- data: encoder {TRAINING}"));
@@ -108,6 +111,11 @@ fn a_fifth_can_be_held_out_and_is_what_an_evaluation_asks_about() {
             std::fs::copy(file, to.join(format!("{place}.png"))).unwrap();
         }
     }
+    let eval = ["eval", "held-out.onnx", "--suite", "knn", "--data", "moved", "--out", "shared"];
+    let said = String::from_utf8(lejepa_succeeds(path, &eval).stderr).unwrap();
+    let noted = "have the very features of a training image: the splits share images";
+    let lines = said.lines().filter(|line| line.starts_with("note: moved: ") && line.ends_with(noted));
+    assert_eq!(lines.count(), 1, "{said}");
     let said = remarks(path, "held-out", "moved");
     assert!(
         said.contains("was trained on ") && said.contains(" of the 30 test images of this set"),

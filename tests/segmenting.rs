@@ -292,6 +292,54 @@ fn the_validation_split_of_davis_is_segmented_and_its_objects_are_those_of_the_f
 }
 
 #[test]
+fn a_clip_whose_first_mask_is_empty_is_judged_with_a_remark_and_not_followed() {
+    let folder = workspace();
+    let path = folder.path();
+    let davis = path.join("DAVIS");
+    ["cow", "dog"].iter().for_each(|name| write_sequence(&davis, name));
+    let empty = LabelMap::new(Array2::zeros((SIDE, SIDE)));
+    empty.write(&davis.join("Annotations/480p/dog/00000.png")).unwrap();
+    segment(path, &["DAVIS", "--method", "attention", "--out", "attention"]);
+    let remark = "the first masks are empty: objects are those of the first that has any, frame: 00001";
+    let found = report(&path.join("attention"));
+    assert_eq!(found["clips"][1]["remarks"][0], remark);
+    assert!(!found["clips"][0].to_string().contains("the first masks are empty"), "{found}");
+
+    let output = segment(path, &["DAVIS", "--method", "propagate", "--out", "followed"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let message = "the first frame of dog has no mask with an object";
+    assert!(stderr.contains(&format!("note: left out: {message}")), "{stderr}");
+    let found = report(&path.join("followed"));
+    assert_eq!(found["clips"].as_array().unwrap().len(), 1);
+    assert!(found["notes"].to_string().contains(message), "{}", found["notes"]);
+    let eval = ["eval", &encoder(), "--suite", "knn", "--data", "data", "--out", "eval", "--video", "DAVIS"];
+    lejepa_succeeds(path, &eval);
+    let found = report(&path.join("eval"));
+    assert!(found["videos"][1]["notes"].to_string().contains(message), "{}", found["videos"][1]["notes"]);
+}
+
+#[test]
+fn the_twin_of_an_encoder_that_began_elsewhere_is_not_called_its_beginning() {
+    let folder = workspace();
+    let path = folder.path();
+    write_clip(&path.join("frames"), &path.join("true"), 2);
+    let train = ["train", "--config", "train.toml", "--epochs", "0.2", "--out"];
+    lejepa_succeeds(path, &[&train[..], &["first"]].concat());
+    lejepa_succeeds(path, &[&train[..], &["second", "--init", "first"]].concat());
+    for (run, name) in [("first", "same encoder, untrained"), ("second", "same architecture, random weights")]
+    {
+        let file = format!("{run}/encoder.onnx");
+        lejepa_succeeds(path, &["export", run, "--out", &file]);
+        let eval = ["eval", &file, "--suite", "knn", "--data", "data", "--out", &format!("{run}/eval")];
+        let table = String::from_utf8(lejepa_succeeds(path, &eval).stdout).unwrap();
+        assert!(table.contains(&format!("| {name} ")), "{table}");
+        let out = format!("{run}/segment");
+        lejepa_succeeds(path, &["segment", &file, "frames", "--masks", "true", "--out", &out]);
+        scores(&report(&path.join(&out)), &format!("{name}, mean over heads"));
+    }
+}
+
+#[test]
 fn a_convolutional_network_has_no_attention_but_follows_masks() {
     let folder = workspace();
     let path = folder.path();

@@ -29,3 +29,45 @@ pub(crate) fn untrained(
     let bytes = encoder_file::encode(&model, &origin, &content)?;
     Ok(Some(opener.open_bytes("the untrained encoder", &bytes)?))
 }
+
+/// What such a twin is called: weights of others had a beginning that nobody here knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Twin {
+    /// The encoder before its first step.
+    Beginning,
+    /// Its architecture with random weights.
+    Architecture,
+}
+
+impl Twin {
+    pub(crate) fn of(encoder: &Encoder) -> Self {
+        let began_elsewhere =
+            encoder.card().is_some_and(|card| card.step == 0 || !card.config["train"]["init"].is_null());
+        if began_elsewhere { Self::Architecture } else { Self::Beginning }
+    }
+
+    /// Beside the only encoder.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Beginning => "same encoder, untrained",
+            Self::Architecture => "same architecture, random weights",
+        }
+    }
+
+    /// Beside one of several encoders.
+    pub(crate) fn title_beside(self, name: &str) -> String {
+        match self {
+            Self::Beginning => format!("{name}, untrained"),
+            Self::Architecture => format!("{name}, random weights"),
+        }
+    }
+
+    pub(crate) fn description(self, file: &str) -> String {
+        match self {
+            Self::Beginning => format!("{file} before its first step"),
+            Self::Architecture => {
+                format!("the architecture of {file} with random weights: its own began elsewhere")
+            }
+        }
+    }
+}

@@ -241,6 +241,33 @@ mod tests {
         assert_eq!((same.test, same.p, same.difference), (PairedTest::McNemar, 1., 0.));
     }
 
+    /// What draws get wrong differs from image to image, so that nothing seems to be left for the draws.
+    #[test]
+    fn two_draws_say_no_more_than_two_differences_can() {
+        const IMAGES: usize = 60;
+        let labels = [0; IMAGES];
+        let wrong = |number: usize, images: std::ops::Range<usize>| {
+            let predictions: Vec<usize> =
+                (0..IMAGES).map(|image| usize::from(images.contains(&image))).collect();
+            let result = DrawResult {
+                accuracy: 1. - images.len() as f64 / IMAGES as f64,
+                ..draw(number, LABELS).result
+            };
+            CellDraw { result, predictions, alone: 0 }
+        };
+        let better = Cell { draws: vec![wrong(0, 0..0), wrong(1, 0..0)] };
+        let worse = Cell { draws: vec![wrong(0, 0..18), wrong(1, 18..40)] };
+        let probe = Probe::Knn(Knn { k: 20, temperature: 0.07 });
+        let heading = Heading { labels: &labels, ..heading(&probe, Shots::Each(2)) };
+        let by_images = TwoWay::new(&[[1., 0., 0.], [0., 1., 0.]].map(|shares| {
+            [18, 22, 20].iter().zip(shares).flat_map(|(&count, share)| vec![share; count]).collect()
+        }));
+        assert!(by_images.p().unwrap() < 1e-9);
+        let comparison = better.compare(&heading, (&worse, "other"));
+        let by_draws = paired_t(&[18. / 60., 22. / 60.]).unwrap();
+        assert!(by_draws > 0.06 && (comparison.p - by_draws).abs() < 1e-9, "{comparison:?} {by_draws}");
+    }
+
     #[test]
     fn chosen_values_are_short() {
         assert_eq!([1e-6, 10f64.powf(-0.5), 10., 177_827.94].map(rounded), ["1e-6", "0.316", "10", "178000"]);

@@ -60,15 +60,20 @@ impl Probe {
         }
     }
 
-    /// A column's title.
+    /// A column's title, with the setting if there is nothing to choose: a suite may hold several such probes
+    /// of a kind.
     pub fn title(&self) -> String {
-        match self {
-            Self::Knn(knn) => format!("k-NN (k = {})", knn.k),
-            Self::Radius(_) => "radius k-NN".into(),
-            Self::Kernel(_) => "kernel".into(),
-            Self::Ridge(_) => "ridge".into(),
-            Self::Logistic(_) => "logistic".into(),
-            Self::Linear(_) => "linear".into(),
+        let (name, given) = match self {
+            Self::Knn(knn) => return format!("k-NN (k = {})", knn.k),
+            Self::Radius(radius) => ("radius k-NN", &radius.radii[..]),
+            Self::Kernel(kernel) => ("kernel", &kernel.bandwidths[..]),
+            Self::Ridge(ridge) => ("ridge", ridge.lambdas.as_deref().unwrap_or_default()),
+            Self::Logistic(logistic) => ("logistic", logistic.c.as_deref().unwrap_or_default()),
+            Self::Linear(linear) => ("linear", &linear.learning_rates[..]),
+        };
+        match given {
+            [value] => format!("{name} ({} = {value})", self.setting()),
+            _ => name.into(),
         }
     }
 

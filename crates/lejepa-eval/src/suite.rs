@@ -189,6 +189,14 @@ mod tests {
     }
 
     #[test]
+    fn probes_of_a_kind_stand_side_by_side_if_each_has_its_setting() {
+        let given = |c: f64| format!("[[probe]]\nkind = \"logistic\"\nc = [{c}]\n");
+        let suite = Suite::parse("test", &format!("{}{}", given(0.5), given(2.))).unwrap();
+        let titles: Vec<String> = suite.probe.iter().map(Probe::title).collect();
+        assert_eq!(titles, ["logistic (C = 0.5)", "logistic (C = 2)"]);
+    }
+
+    #[test]
     fn mistakes_are_named() {
         let knn = "[[probe]]\nkind = \"knn\"\nk = 5\ntemperature = 0.07";
         assert!(problem("probe = []").contains("no probe"));

@@ -71,7 +71,6 @@ impl<'a> VideoRun<'a> {
                 Err(error) if error.leaves_out_a_clip() => {
                     video.notes.push(format!("left out: {error}"));
                     observer.tell(Event::LeftOut(&error))?;
-                    continue;
                 }
                 found => video.clips.push(found?),
             }

@@ -37,6 +37,11 @@ pub enum Chosen {
     Folds(usize),
 }
 
+/// What is held out unless a suite says something else.
+pub(crate) fn a_tenth() -> f64 {
+    0.1
+}
+
 /// What is chosen, and on how much.
 pub(crate) struct Candidates<'a> {
     pub(crate) setting: &'static str,
@@ -176,5 +181,26 @@ impl Choice {
             Some(Chosen::Middle) => "middle".into(),
             Some(Chosen::Given) => "given".into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merit(correct: usize, squared_error: f64) -> Merit {
+        Merit { correct, squared_error, refused: false }
+    }
+
+    /// A penalty that shrinks all scores of a regression has the smaller error and the worse order.
+    #[test]
+    fn ranks_are_chosen_by_accuracy_and_probabilities_of_few_by_their_error() {
+        let (right, close) = (merit(9, 5.), merit(8, 1.));
+        let folds = Chosen::Folds(5);
+        assert!(right.is_above(close, folds, ScoreKind::Ranks));
+        assert!(close.is_above(right, folds, ScoreKind::Probabilities));
+        assert!(right.is_above(close, Chosen::Holdout, ScoreKind::Probabilities));
+        assert!(merit(9, 4.).is_above(right, folds, ScoreKind::Ranks));
+        assert!(!Merit { refused: true, ..right }.is_above(close, folds, ScoreKind::Ranks));
     }
 }

@@ -29,6 +29,7 @@ pub struct Kernel {
     /// Bandwidths to choose from, as multiples of the root of the mean squared distance between two samples.
     pub bandwidths: Vec<f64>,
     /// Share of the training features on which the bandwidth is chosen; folds of them if that is too few.
+    #[serde(default = "crate::choice::a_tenth")]
     pub holdout: f64,
 }
 

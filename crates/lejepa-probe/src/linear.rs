@@ -33,6 +33,7 @@ pub struct Linear {
     /// Learning rates to choose from.
     pub learning_rates: Vec<f64>,
     /// Share of the training features on which the learning rate is chosen; folds of them if that is too few.
+    #[serde(default = "crate::choice::a_tenth")]
     pub holdout: f64,
     /// How often every sample is seen.
     pub epochs: usize,

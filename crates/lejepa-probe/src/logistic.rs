@@ -34,6 +34,7 @@ pub struct Logistic {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub c: Option<Vec<f64>>,
     /// Share of the training features on which `C` is chosen; folds of them if that is too few.
+    #[serde(default = "crate::choice::a_tenth")]
     pub holdout: f64,
     /// Steps at most for each `C`.
     #[serde(default = "default_steps")]

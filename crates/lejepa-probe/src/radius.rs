@@ -27,6 +27,7 @@ pub struct Radius {
     /// Radii to choose from, as multiples of the root of the mean squared distance between two samples.
     pub radii: Vec<f64>,
     /// Share of the training features on which the radius is chosen; folds of them if that is too few.
+    #[serde(default = "crate::choice::a_tenth")]
     pub holdout: f64,
 }
 

@@ -30,6 +30,7 @@ pub struct Ridge {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lambdas: Option<Vec<f64>>,
     /// Share of the training features on which the penalty is chosen; folds of them if that is too few.
+    #[serde(default = "crate::choice::a_tenth")]
     pub holdout: f64,
 }
 

@@ -62,7 +62,11 @@ impl<'a> ClipRun<'a> {
             frames_with_truth: 0,
             left_out: 0,
             left_out_such_as: Vec::new(),
-            remarks: truth.iter().filter_map(later_objects).collect(),
+            remarks: truth
+                .iter()
+                .flat_map(|truth| [late_beginning(truth), later_objects(truth)])
+                .flatten()
+                .collect(),
             rows: Vec::new(),
             stills: Vec::new(),
         };
@@ -235,6 +239,14 @@ impl<'a> ClipRun<'a> {
             Ok((drawn, truth))
         })
     }
+}
+
+/// Objects are not those of the first frame.
+fn late_beginning(truth: &GroundTruth) -> Option<String> {
+    let remark = |frame| {
+        format!("the first masks are empty: objects are those of the first that has any, frame: {frame}")
+    };
+    truth.begin().map(remark)
 }
 
 /// Objects that are not judged.

@@ -15,6 +15,8 @@ pub(super) struct GroundTruth {
     objects: Vec<u8>,
     /// Objects that the first mask does not show.
     later: Vec<u8>,
+    /// The frame of the first mask with objects, if masks without any come before it.
+    begin: Option<String>,
 }
 
 impl GroundTruth {
@@ -23,10 +25,12 @@ impl GroundTruth {
     pub(super) fn open(folder: &Path) -> Result<Self> {
         let mut objects = Vec::new();
         let mut later = BTreeSet::new();
-        for path in images(folder)?.iter().filter(|path| is_png(path)) {
+        let mut begin = None;
+        for (number, path) in images(folder)?.iter().filter(|path| is_png(path)).enumerate() {
             let shown = LabelMap::read(path)?.objects();
             if objects.is_empty() {
                 objects = shown;
+                begin = path.file_stem().map(|name| name.to_string_lossy().into()).filter(|_| number > 0);
             } else {
                 later.extend(shown.into_iter().filter(|label| !objects.contains(label)));
             }
@@ -34,7 +38,7 @@ impl GroundTruth {
         if objects.is_empty() {
             return Err(Error::NoObjects { path: folder.into() });
         }
-        Ok(Self { folder: folder.into(), objects, later: later.into_iter().collect() })
+        Ok(Self { folder: folder.into(), objects, later: later.into_iter().collect(), begin })
     }
 
     /// The labels that are judged, of the first mask.
@@ -45,6 +49,11 @@ impl GroundTruth {
     /// The labels that appear in a later mask, and are not judged.
     pub(super) fn later(&self) -> &[u8] {
         &self.later
+    }
+
+    /// The frame whose mask says what the objects are, unless it is the first one with a mask.
+    pub(super) fn begin(&self) -> Option<&str> {
+        self.begin.as_deref()
     }
 
     /// The mask of a frame; nothing if it has none.
@@ -93,5 +102,8 @@ mod tests {
         }
         let truth = GroundTruth::open(folder.path()).unwrap();
         assert_eq!((truth.objects(), truth.later()), (&[2, 5][..], &[1, 3][..]));
+        assert_eq!(truth.begin(), Some("00001"));
+        std::fs::remove_file(folder.path().join("00000.png")).unwrap();
+        assert_eq!(GroundTruth::open(folder.path()).unwrap().begin(), None);
     }
 }

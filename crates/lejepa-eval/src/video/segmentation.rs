@@ -125,7 +125,6 @@ impl Segmentation<'_> {
                 Err(error) if error.leaves_out_a_clip() && clips.len() > 1 => {
                     report.notes.push(format!("left out: {error}"));
                     let _ = watch(SegmentationEvent::LeftOut(&error));
-                    continue;
                 }
                 found => report.clips.push(found?),
             }

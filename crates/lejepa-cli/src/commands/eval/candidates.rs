@@ -10,7 +10,7 @@ use lejepa_eval::{Baseline, Candidate, FeatureSource, Suite, pixels_title};
 use super::Arguments;
 use crate::encoder_arguments::EncoderArguments;
 use crate::hub_file;
-use crate::untrained::untrained;
+use crate::untrained::{Twin, untrained};
 
 /// Opened encoders; candidates borrow them.
 pub(super) struct Opened {
@@ -79,22 +79,9 @@ impl Opened {
             let source = FeatureSource::Encoder(encoder);
             candidates.push(Candidate { name: name.clone(), description: file.clone(), source });
             if let Some(untrained) = untrained {
-                // Weights of others had a beginning that nobody here knows.
-                let is_imported = encoder
-                    .card()
-                    .is_some_and(|card| card.step == 0 || !card.config["train"]["init"].is_null());
-                let name = match (alone, is_imported) {
-                    (true, false) => "same encoder, untrained".into(),
-                    (false, false) => format!("{name}, untrained"),
-                    (true, true) => "same architecture, random weights".into(),
-                    (false, true) => format!("{name}, random weights"),
-                };
-                let description = match is_imported {
-                    false => format!("{file} before its first step"),
-                    true => {
-                        format!("the architecture of {file} with random weights: its own began elsewhere")
-                    }
-                };
+                let twin = Twin::of(encoder);
+                let name = if alone { twin.title().into() } else { twin.title_beside(name) };
+                let description = twin.description(file);
                 candidates.push(Candidate { name, description, source: FeatureSource::Encoder(untrained) });
             }
         }

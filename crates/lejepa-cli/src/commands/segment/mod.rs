@@ -20,7 +20,7 @@ use self::settings::MethodArguments;
 use crate::command_line::command_line;
 use crate::encoder_arguments::{ComputingArguments, RuntimeArguments};
 use crate::picture_arguments::at_least_one;
-use crate::untrained::untrained;
+use crate::untrained::{Twin, untrained};
 use crate::{failure, ffmpeg, interrupt, output, progress};
 
 /// Find the objects of a video: by what the encoder looks at, or by following a mask
@@ -104,8 +104,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     encoder.compute(method.output(), &[])?;
     let untrained = arguments.untrained(&encoder, method.output(), &set.clips)?;
     let mut candidates = vec![SegmentationCandidate { name: "encoder", encoder: &encoder }];
-    if let Some(encoder) = &untrained {
-        candidates.push(SegmentationCandidate { name: "same encoder, untrained", encoder });
+    if let Some(twin) = &untrained {
+        candidates.push(SegmentationCandidate { name: Twin::of(&encoder).title(), encoder: twin });
     }
 
     interrupt::listen()?;
