@@ -105,13 +105,20 @@ fn several_encoders_are_compared_on_the_sets_that_are_there() {
     }
     let linear = |result: usize| set.results[result].protocol.split(':').any(|part| part == "cls_last2");
     assert!(linear(6) && linear(7) && !linear(4), "two class tokens after the embedding");
-    assert_eq!((set.results[6].shots, set.results[6].probe.as_str()), (Shots::Each(2), "linear (cls_last2)"));
+    assert_eq!(
+        (set.results[6].shots, set.results[6].probe.as_str()),
+        (Shots::Each(2), "linear (lr = 0.01, cls_last2)")
+    );
     let compared = |probe: &str| -> Vec<&str> {
         let pairs = set.comparisons.iter().filter(|pair| pair.probe == probe && pair.shots == Shots::All);
         pairs.flat_map(|pair| [pair.first.as_str(), pair.second.as_str()]).collect()
     };
-    assert_eq!(compared("linear (cls_last2)"), ["encoder", "encoder, untrained"], "like with like");
-    assert_eq!(compared("linear").len(), 2 * 3);
+    assert_eq!(
+        compared("linear (lr = 0.01, cls_last2)"),
+        ["encoder", "encoder, untrained"],
+        "like with like"
+    );
+    assert_eq!(compared("linear (lr = 0.01)").len(), 2 * 3);
     assert!(set.notes.iter().any(|note| note.ends_with("none of model")), "{:?}", set.notes);
     let table = String::from_utf8(output.stdout).unwrap();
     assert!(table.contains("| encoder, untrained"), "{table}");
@@ -138,6 +145,25 @@ fn a_published_set_has_the_numbers_of_the_paper_beside_it_if_it_is_that_set() {
     // The fixture has three images of two breeds: it is not the set that the paper's numbers are of.
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(report(&path.join("out")).datasets[0].published.is_empty());
+}
+
+#[test]
+fn sets_side_by_side_are_not_taken_for_classes() {
+    let folder = workspace();
+    let path = folder.path();
+    let encoder = repository().join("models/fashion-mnist-vit/encoder.onnx");
+    let sets = repository().join("tests/formats");
+    let eval = |suite| {
+        let eval = ["eval", encoder.to_str().unwrap(), "--suite", suite, "--data", sets.to_str().unwrap()];
+        let output = lejepa(path, &eval);
+        assert!(!output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    for suite in ["knn", "fewshot"] {
+        let stderr = eval(suite);
+        assert!(stderr.starts_with("error: a folder of sets (") && stderr.contains("pets"), "{stderr}");
+        assert!(stderr.contains("--data-root"), "{stderr}");
+    }
 }
 
 /// CIFAR-10's layout: an image of each class has its colour, or is noise.

@@ -144,6 +144,11 @@ impl KnownDataset {
         matches!(self.name, "aircraft" | "flowers102" | "pets")
     }
 
+    /// The sets below a folder that have a form of their own; any class may be called as the others are.
+    pub fn within(root: &Path) -> impl Iterator<Item = &'static Self> {
+        KNOWN.iter().filter(move |known| known.format != Format::Folder && known.find(root).is_some())
+    }
+
     /// The set's folder or file below another.
     pub fn find(&self, root: &Path) -> Option<PathBuf> {
         let candidates = self.folders.iter().map(|folder| root.join(folder));

@@ -81,7 +81,10 @@ impl Probe {
     pub(crate) fn column(&self, output: Output) -> String {
         match output {
             Output::Embedding => self.title(),
-            output => format!("{} ({})", self.title(), output.name()),
+            output => match self.title().strip_suffix(')') {
+                Some(with_setting) => format!("{with_setting}, {})", output.name()),
+                None => format!("{} ({})", self.title(), output.name()),
+            },
         }
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use lejepa_data::SourceConfig;
+use lejepa_data::{Format, SourceConfig};
 use lejepa_eval::{KnownDataset, LabelledSet, MissingDataset, Suite};
 
 use super::Arguments;
@@ -13,7 +13,11 @@ pub(super) fn open(arguments: &Arguments, suite: &Suite) -> Result<(Vec<Labelled
     let mut found = Vec::new();
     let mut missing = Vec::new();
     if let Some(path) = &arguments.data {
-        found.push(LabelledSet::open(&name(path), &arguments.options.config(path), suite)?);
+        let config = arguments.options.config(path);
+        if config.recognise().is_ok_and(|format| format == Format::Folder) {
+            refuse_sets_side_by_side(path)?;
+        }
+        found.push(LabelledSet::open(&name(path), &config, suite)?);
     } else if let Some(root) = &arguments.data_root {
         if suite.datasets.is_empty() {
             bail!("the suite {} names no sets: use --data PATH", suite.name);
@@ -39,6 +43,20 @@ pub(super) fn open(arguments: &Arguments, suite: &Suite) -> Result<(Vec<Labelled
         set.notes().iter().for_each(|note| eprintln!("note: {}: {note}", set.name()));
     }
     Ok((found, missing))
+}
+
+/// Published sets in one folder would pass for its classes.
+fn refuse_sets_side_by_side(folder: &Path) -> Result<()> {
+    let sets: Vec<&str> = KnownDataset::within(folder).map(|known| known.name).collect();
+    if sets.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "a folder of sets ({}) and not one labelled set, use --data-root FOLDER for all of them or --data FOLDER/SET \
+         for one: {}",
+        sets.join(", "),
+        folder.display()
+    )
 }
 
 /// What a set at a path is called.
