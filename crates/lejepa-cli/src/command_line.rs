@@ -9,7 +9,8 @@ pub(crate) fn command_line() -> String {
     std::iter::once(program).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-fn quoted(word: &str) -> String {
+/// A word, so that a shell reads it as one.
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |character: char| character.is_alphanumeric() || "_-./=:,+@%".contains(character);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.into(),

@@ -10,13 +10,15 @@ use lejepa_loss::Error as LossError;
 use lejepa_model::Error as ModelError;
 use lejepa_train::Error as TrainError;
 
+use crate::command_line::quoted;
+
 const RUNTIME: u8 = 1;
 const USAGE: u8 = 2;
 
 /// Prints an error with its causes and a hint, and says how to exit.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     eprintln!("error: {}", sentence(error));
-    if let Some(hint) = hint(error) {
+    if let Some(hint) = hint(error).map(str::to_string).or_else(|| retry(error)) {
         eprintln!("hint: {hint}");
     }
     ExitCode::from(if is_usage(error) { USAGE } else { RUNTIME })
@@ -89,12 +91,28 @@ fn is_loss_usage(error: &LossError) -> bool {
 
 fn is_train_usage(error: &TrainError) -> bool {
     match error {
-        TrainError::Config { .. } | TrainError::Setting { .. } | TrainError::OtherRun { .. } => true,
+        TrainError::Config { .. }
+        | TrainError::Setting { .. }
+        | TrainError::OtherRun { .. }
+        | TrainError::Fixed { .. } => true,
         TrainError::Data(error) => is_data_usage(error),
         TrainError::Model(error) => matches!(error, ModelError::Setting { .. }),
         TrainError::Loss(error) => is_loss_usage(error),
         _ => false,
     }
+}
+
+/// A command that may do better, and why.
+fn retry(error: &anyhow::Error) -> Option<String> {
+    error.chain().find_map(|cause| match cause.downcast_ref() {
+        Some(TrainError::Diverged { retry, .. }) => Some(format!(
+            "go back and go on at a lower rate: lejepa train --out {} --from-step {} --continue-with optimizer.lr={:e}",
+            quoted(&retry.run.display().to_string()),
+            retry.from_step,
+            retry.lr
+        )),
+        _ => None,
+    })
 }
 
 fn hint(error: &anyhow::Error) -> Option<&'static str> {
@@ -140,6 +158,16 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
             (_, Some(TrainError::NoCheckpoint { .. }), _) => {
                 Some("name the --out folder of a `lejepa train`")
             }
+            (_, Some(TrainError::OtherRun { .. }), _) => Some(
+                "`lejepa train --out RUN --continue-with KEY=VALUE` goes on with another value of a key, and with other \
+                 data after --continue-with data.path=PATH",
+            ),
+            (_, Some(TrainError::Fixed { .. }), _) => {
+                Some("another run can start from its encoder: lejepa train --init RUN")
+            }
+            (_, Some(TrainError::OtherVersion { .. }), _) => Some(
+                "go on with the version that wrote it; `lejepa export RUN --out weights.safetensors` takes its weights",
+            ),
             (_, Some(TrainError::Checkpoint { .. }), _) => {
                 Some("the same `lejepa train` puts it aside and goes on from the checkpoint before it, if there is one")
             }

@@ -27,6 +27,12 @@ pub(crate) struct RecipeArguments {
 }
 
 impl RecipeArguments {
+    /// Whether none of them is given.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { config, arch, preset, set } = self;
+        config.is_none() && arch.is_none() && preset.is_none() && set.is_empty()
+    }
+
     /// The recipe with these changes and those of other flags; `--set` wins.
     pub(crate) fn load(&self, flags: Vec<(&str, toml::Value)>) -> Result<TrainConfig> {
         let mut overrides = Vec::new();

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use lejepa_data::Error as DataError;
-use lejepa_train::{StepMetrics, TrainConfig, WatchMetrics, read_watch};
+use lejepa_train::{Change, StepMetrics, TrainConfig, WatchMetrics, read_watch};
 use serde_json::json;
 
 /// A run as its folder tells it.
@@ -24,6 +24,8 @@ pub(crate) struct Run {
     pub(crate) losses: Vec<f64>,
     /// All looks.
     pub(crate) looks: Vec<WatchMetrics>,
+    /// What was changed on the way.
+    pub(crate) changes: Vec<Change>,
 }
 
 /// Means over the last tenth of the steps.
@@ -94,6 +96,7 @@ impl Run {
             config,
             watch: looks.last().cloned(),
             losses: steps.iter().map(|step| step.loss).collect(),
+            changes: steps.iter().flat_map(|step| &step.changed).cloned().collect(),
             looks,
         })
     }
@@ -133,6 +136,7 @@ impl Run {
             "loss": self.tail.map(|tail| tail.loss),
             "sigreg_over_floor": self.tail.and_then(|tail| tail.sigreg_over_floor),
             "watch": self.watch,
+            "changes": self.changes,
         })
     }
 }
@@ -161,6 +165,10 @@ pub(crate) fn incomparable<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> V
     if learnt.len() > 1 {
         remarks
             .push(format!("losses are of different training data and do not compare: {}", listed(&learnt)));
+    }
+    for run in runs.clone().filter(|run| !run.changes.is_empty()) {
+        let changes: Vec<String> = run.changes.iter().map(Change::to_string).collect();
+        remarks.push(format!("{} was changed on the way: {}", run.name(), changes.join(", ")));
     }
     let watched = group(runs.filter_map(|run| Some((run.watched()?, run.name()))));
     if watched.len() > 1 {

@@ -6,10 +6,13 @@ use lejepa_data::{DataConfig, Preprocess, ViewSize, Views, ViewsConfig};
 use lejepa_loss::LossConfig;
 use lejepa_model::{EncoderConfig, ImageSize, ProjectorConfig};
 use serde::{Deserialize, Serialize};
-use toml::{Table, Value};
+use toml::Table;
 
+use crate::defaults::Assumed;
+use crate::overrides::{COMMAND_LINE, Override, apply};
 use crate::{
-    AdamWConfig, AveragingConfig, Error, LoopConfig, PredictorConfig, Result, Schedule, WatchConfig, preset,
+    AdamWConfig, AveragingConfig, CheckpointFolder, Error, LoopConfig, PredictorConfig, Result, Schedule,
+    WatchConfig, defaults, preset,
 };
 
 /// A whole recipe. Every key has a default but `data.path`.
@@ -42,6 +45,9 @@ pub struct TrainConfig {
     pub train: LoopConfig,
     /// When and how the run is looked at.
     pub watch: WatchConfig,
+    /// What nobody gave.
+    #[serde(skip)]
+    pub(crate) assumed: Assumed,
 }
 
 /// The `[preprocess]` table.
@@ -59,33 +65,6 @@ pub struct PreprocessConfig {
     pub std: Option<Vec<f64>>,
 }
 
-/// A value typed on the command line: `loss.lambda=0.1`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Override {
-    /// The key's path.
-    pub key: String,
-    /// The value; nothing removes the key.
-    pub value: Option<Value>,
-}
-
-impl Override {
-    /// Reads `key=value`; what is not a TOML value is taken as text.
-    pub fn parse(typed: &str) -> Result<Self> {
-        let Some((key, value)) = typed.split_once('=').filter(|(key, _)| !key.trim().is_empty()) else {
-            let problem = format!("expected key=value, got: {typed}");
-            return Err(Error::Config { origin: COMMAND_LINE.into(), problem });
-        };
-        let value = toml::from_str::<Table>(&format!("value = {value}"))
-            .ok()
-            .filter(|table| table.len() == 1)
-            .and_then(|mut table| table.remove("value"))
-            .unwrap_or_else(|| Value::String(value.into()));
-        Ok(Self { key: key.trim().into(), value: Some(value) })
-    }
-}
-
-const COMMAND_LINE: &str = "--set or a flag";
-
 impl TrainConfig {
     /// Reads a recipe (or starts from the defaults), applies overrides in order and checks everything.
     pub fn load(file: Option<&Path>, overrides: &[Override]) -> Result<Self> {
@@ -102,15 +81,51 @@ impl TrainConfig {
             toml::from_str::<Self>(&text).map_err(invalid)?;
             table = toml::from_str(&text).map_err(invalid)?;
         }
-        for change in overrides {
-            apply(&mut table, change)?;
-        }
+        apply(&mut table, overrides)?;
         preset::spell_out(&mut table)?;
-        let config: Self = table.try_into().map_err(|error: toml::de::Error| Error::Config {
-            origin: COMMAND_LINE.into(),
+        let assumed = Assumed::of(&table);
+        let mut config: Self = from_table(table, COMMAND_LINE)?;
+        config.check()?;
+        config.assumed = assumed;
+        defaults::spell_out(&mut config)?;
+        Ok(config)
+    }
+
+    /// The configuration of a run as it is now: that of its newest checkpoint or, before the first, of its
+    /// `config.toml`. Nothing if the folder holds no run.
+    pub fn of_run(run: &Path) -> Result<Option<Self>> {
+        if let Some(config) = CheckpointFolder::of(run).newest_config()? {
+            return Ok(Some(config));
+        }
+        let path = run.join("config.toml");
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(lejepa_data::Error::Io { action: "read", path, source }.into()),
+        };
+        let config: Self = toml::from_str(&text).map_err(|error: toml::de::Error| Error::Config {
+            origin: path.display().to_string(),
             problem: error.to_string(),
         })?;
         config.check()?;
+        Ok(Some(config))
+    }
+
+    /// The same configuration with some keys changed, checked.
+    pub fn changed(&self, changes: &[Override]) -> Result<Self> {
+        /// What a message calls the place of these changes.
+        const ORIGIN: &str = "--continue-with";
+        if let Some(preset) = changes.iter().find(|change| change.key == "views.preset") {
+            let problem = format!("a preset is for a new run, change single keys of [views]: {}", preset.key);
+            return Err(Error::Config { origin: ORIGIN.into(), problem });
+        }
+        let invalid =
+            |error: toml::ser::Error| Error::Config { origin: ORIGIN.into(), problem: error.to_string() };
+        let mut table = Table::try_from(self).map_err(invalid)?;
+        apply(&mut table, changes)?;
+        let mut config: Self = from_table(table, ORIGIN)?;
+        config.check()?;
+        config.assumed = self.assumed.without(changes);
         Ok(config)
     }
 
@@ -179,7 +194,7 @@ impl TrainConfig {
 
     /// All steps of the run: at least one.
     pub fn total_steps(&self, steps_per_epoch: u64) -> u64 {
-        (self.train.epochs * steps_per_epoch as f64).round().max(1.) as u64
+        self.train.total_steps(steps_per_epoch)
     }
 
     /// The learning rate over `total` steps.
@@ -193,22 +208,10 @@ impl TrainConfig {
     }
 }
 
-fn apply(table: &mut Table, change: &Override) -> Result<()> {
-    let mut parts: Vec<&str> = change.key.split('.').collect();
-    let Some(last) = parts.pop() else { return Ok(()) };
-    let mut place = table;
-    for part in parts {
-        let entry = place.entry(part).or_insert_with(|| Value::Table(Table::new()));
-        place = entry.as_table_mut().ok_or_else(|| Error::Config {
-            origin: COMMAND_LINE.into(),
-            problem: format!("`{part}` in `{}` is not a table", change.key),
-        })?;
-    }
-    match &change.value {
-        Some(value) => place.insert(last.into(), value.clone()),
-        None => place.remove(last),
-    };
-    Ok(())
+fn from_table(table: Table, origin: &str) -> Result<TrainConfig> {
+    table
+        .try_into()
+        .map_err(|error: toml::de::Error| Error::Config { origin: origin.into(), problem: error.to_string() })
 }
 
 #[cfg(test)]
@@ -271,6 +274,9 @@ mod tests {
         assert!(message(&["loss.lamda=0.1"]).contains("lamda"));
         assert!(message(&["train.batch=0"]).contains("`train.batch` must be at least 2, got: 0"));
         assert!(message(&["train.epochs=-1"]).contains("train.epochs"));
+        assert!(message(&["train.steps=0"]).contains("`train.steps` must be at least 1, got: 0"));
+        let both = message(&["train.epochs=1", "train.steps=1"]);
+        assert!(both.contains("`train.steps` must be absent when train.epochs is given, got: 1"), "{both}");
         assert!(message(&["loss.lambda=2"]).contains("[loss] `lambda` must be between 0 and 1, got: 2"));
         assert!(message(&["loss.lambda=much"]).contains("lambda"));
         assert!(message(&["data.broken_limit=2"]).contains("data.broken_limit"));
@@ -284,6 +290,42 @@ mod tests {
         assert!(message(&["optimizer.lr=0"]).contains("optimizer.lr"));
         assert!(message(&["seed.deep=1", "seed.deep.deeper=1"]).contains("not a table"));
         assert!(message(&["nonsense"]).contains("expected key=value"));
+    }
+
+    #[test]
+    fn a_run_is_as_long_as_its_epochs_or_its_steps() {
+        let total = |overrides: &[&str]| load(overrides).unwrap().total_steps(30);
+        assert_eq!(total(&[]), 3000, "100 epochs");
+        assert_eq!(total(&["train.epochs=0.5"]), 15);
+        assert_eq!(total(&["train.steps=7"]), 7);
+
+        let folder = tempfile::tempdir().unwrap();
+        let recipe = folder.path().join("train.toml");
+        std::fs::write(&recipe, "[train]\nepochs = 3").unwrap();
+        let of_recipe = |typed: &str| {
+            let typed = [Override::parse(typed).unwrap()];
+            TrainConfig::load(Some(&recipe), &typed).unwrap().total_steps(30)
+        };
+        assert_eq!(of_recipe("train.steps=7"), 7, "what is typed replaces the length of the recipe");
+        assert_eq!(of_recipe("train.epochs=4"), 120);
+        let longer = load(&["train.epochs=4"]).unwrap();
+        let longer = longer.changed(&[Override::parse("train.steps=9").unwrap()]).unwrap();
+        assert_eq!((longer.train.epochs, longer.total_steps(30)), (None, 9));
+    }
+
+    #[test]
+    fn a_changed_configuration_is_checked() {
+        let config = load(&[]).unwrap();
+        let change = |typed: &str| config.changed(&[Override::parse(typed).unwrap()]);
+        assert_eq!(change("optimizer.lr=1e-5").unwrap().optimizer.lr, 1e-5);
+        for (typed, named) in [
+            ("optimizer.lr=0", "optimizer.lr"),
+            ("optimizer.rate=1", "--continue-with: unknown field `rate`"),
+            ("views.preset=grey", "change single keys of [views]"),
+        ] {
+            let message = change(typed).unwrap_err().to_string();
+            assert!(message.contains(named), "{message}");
+        }
     }
 
     #[test]

@@ -1,34 +1,50 @@
-//! Where two configurations differ, for a message that names the key and both values.
+//! Where two configurations differ, for messages that name the key and both values, and for the history of a run.
 
-use toml::Value;
+use std::fmt;
+
+use toml::{Table, Value};
 
 use crate::{Error, Result, TrainConfig};
 
-/// The first key whose value differs, as `loss.lambda is 0.05 there and 0.02 here`; none if all are the same.
-pub(crate) fn first_difference(there: &TrainConfig, here: &TrainConfig) -> Result<Option<String>> {
-    if there == here {
-        return Ok(None);
-    }
-    let value = |config: &TrainConfig| {
-        Value::try_from(config)
-            .map_err(|error| Error::Config { origin: "the run".into(), problem: error.to_string() })
-    };
-    Ok(differing(&value(there)?, &value(here)?, String::new()))
+/// A key whose value differs.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Difference {
+    pub(crate) key: String,
+    /// Nothing where it is absent.
+    pub(crate) there: Option<Value>,
+    pub(crate) here: Option<Value>,
 }
 
-fn differing(there: &Value, here: &Value, key: String) -> Option<String> {
-    let (Value::Table(left), Value::Table(right)) = (there, here) else {
-        return (there != here).then(|| format!("`{key}` is {there} there and {here} here"));
-    };
-    let below = |name: &str| if key.is_empty() { name.to_string() } else { format!("{key}.{name}") };
-    let of_left = left.iter().find_map(|(name, value)| match right.get(name) {
-        Some(other) => differing(value, other, below(name)),
-        None => Some(format!("`{}` is {value} there and absent here", below(name))),
-    });
-    let only_right = || right.iter().find(|(name, _)| !left.contains_key(*name));
-    of_left.or_else(|| {
-        only_right().map(|(name, value)| format!("`{}` is absent there and {value} here", below(name)))
-    })
+impl fmt::Display for Difference {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |value: &Option<Value>| value.as_ref().map_or("absent".into(), Value::to_string);
+        write!(formatter, "`{}` is {} there and {} here", self.key, shown(&self.there), shown(&self.here))
+    }
+}
+
+/// All keys whose values differ, in the order of their names.
+pub(crate) fn differences(there: &TrainConfig, here: &TrainConfig) -> Result<Vec<Difference>> {
+    let mut found = Vec::new();
+    if there != here {
+        let table = |config: &TrainConfig| {
+            Table::try_from(config)
+                .map_err(|error| Error::Config { origin: "the run".into(), problem: error.to_string() })
+        };
+        compare(&table(there)?, &table(here)?, "", &mut found);
+    }
+    Ok(found)
+}
+
+fn compare(there: &Table, here: &Table, prefix: &str, found: &mut Vec<Difference>) {
+    let only_here = here.keys().filter(|name| !there.contains_key(*name));
+    for name in there.keys().chain(only_here) {
+        let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        match (there.get(name), here.get(name)) {
+            (Some(Value::Table(there)), Some(Value::Table(here))) => compare(there, here, &key, found),
+            (there, here) if there == here => {}
+            (there, here) => found.push(Difference { key, there: there.cloned(), here: here.cloned() }),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -44,7 +60,10 @@ mod tests {
 
     #[test]
     fn the_key_and_both_values_are_named() {
-        let said = |left: &[&str], right: &[&str]| first_difference(&load(left), &load(right)).unwrap();
+        let said = |left: &[&str], right: &[&str]| {
+            let found = differences(&load(left), &load(right)).unwrap();
+            found.iter().map(Difference::to_string).reduce(|all, one| format!("{all}, {one}"))
+        };
         assert_eq!(said(&[], &[]), None);
         let lambda = said(&["loss.lambda=0.05"], &["loss.lambda=0.02"]);
         assert_eq!(lambda.unwrap(), "`loss.lambda` is 0.05 there and 0.02 here");
@@ -52,5 +71,8 @@ mod tests {
         assert_eq!(clip.unwrap(), "`optimizer.clip` is absent there and 1.5 here");
         let clip = said(&["optimizer.clip=1.5"], &[]);
         assert_eq!(clip.unwrap(), "`optimizer.clip` is 1.5 there and absent here");
+        let steps = said(&["train.epochs=2"], &["train.steps=3"]);
+        let both = "`train.epochs` is 2.0 there and absent here, `train.steps` is absent there and 3 here";
+        assert_eq!(steps.unwrap(), both);
     }
 }

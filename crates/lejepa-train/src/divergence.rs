@@ -11,7 +11,36 @@ use std::path::{Path, PathBuf};
 use candle_core::{DType, Device, Tensor};
 use lejepa_data::{Batch, ViewBatch, write_atomically};
 
-use crate::{Error, Gradients, Model, Objective, Result};
+use crate::state::Origin;
+use crate::{CheckpointFolder, Error, Gradients, Model, Objective, Result, Retry};
+
+/// What went wrong at a step.
+pub(crate) struct Divergence {
+    pub(crate) step: u64,
+    /// The first tensor that is not finite.
+    pub(crate) culprit: String,
+    /// Where the views of the step are, if it was the step itself that was not finite.
+    pub(crate) batch: Option<PathBuf>,
+}
+
+/// How much lower the learning rate is that a message speaks of.
+const LOWER: f64 = 0.1;
+
+/// The error of a run that diverged, with what is worth a try. The state before the step is of no use for that:
+/// its next step is the same again. Of the checkpoints before, the one of lowest loss is the one least spoilt.
+pub(crate) fn diverged(origin: &Origin<'_>, divergence: Divergence) -> Error {
+    let Divergence { step, culprit, batch } = divergence;
+    // Without a list, the beginning is as good a place to go back to.
+    let files = CheckpointFolder::of(origin.run).list().unwrap_or_default();
+    let earlier = files.iter().filter(|file| file.step < step && file.loss.is_some_and(f64::is_finite));
+    let best = earlier.min_by(|a, b| a.loss.partial_cmp(&b.loss).unwrap_or(std::cmp::Ordering::Equal));
+    let retry = Retry {
+        run: origin.run.into(),
+        from_step: best.map_or(0, |file| file.step),
+        lr: origin.config.optimizer.lr * LOWER,
+    };
+    Error::Diverged { step, culprit, batch, retry }
+}
 
 /// Whether every value is a finite number.
 pub(crate) fn is_finite(tensor: &Tensor) -> Result<bool> {

@@ -43,6 +43,8 @@ pub enum Error {
         culprit: String,
         /// The views of the step; none if the step itself was finite, and what it made of a parameter was not.
         batch: Option<PathBuf>,
+        /// What is worth a try.
+        retry: Retry,
     },
     /// The device cannot be used.
     #[error("cannot use {device}: {problem}")]
@@ -68,6 +70,14 @@ pub enum Error {
         /// What differs.
         difference: String,
     },
+    /// The run cannot go on with this difference, whoever asks for it.
+    #[error("the model of a run stays as it is ({difference}): {}", path.display())]
+    Fixed {
+        /// The run folder.
+        path: PathBuf,
+        /// What differs.
+        difference: String,
+    },
     /// The folder is not a run, or has not saved anything yet.
     #[error("no checkpoint in: {}", path.display())]
     NoCheckpoint {
@@ -80,6 +90,14 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
+        problem: String,
+    },
+    /// A checkpoint is not damaged, but not what this version of the program writes.
+    #[error("checkpoint of another version of this program ({problem}): {}", path.display())]
+    OtherVersion {
+        /// The file.
+        path: PathBuf,
+        /// What is not understood.
         problem: String,
     },
     /// A model with numbers that are not finite was looked at.
@@ -117,6 +135,17 @@ pub enum Error {
     /// Candle refused an operation.
     #[error("tensor operation failed")]
     Tensor(#[from] candle_core::Error),
+}
+
+/// How a run that diverged may go on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Retry {
+    /// The run folder.
+    pub run: PathBuf,
+    /// A checkpoint from before the trouble; 0 for the beginning.
+    pub from_step: u64,
+    /// A lower learning rate.
+    pub lr: f64,
 }
 
 fn place_of(batch: Option<&Path>) -> String {

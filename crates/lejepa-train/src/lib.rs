@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! RUN/config.toml                          the whole configuration
+//! RUN/changes.jsonl                        what was changed on the way, if anything
 //! RUN/metrics.jsonl                        one line per step
 //! RUN/watch.jsonl                          one line per look at the features
 //! RUN/tensorboard/                         the same for TensorBoard
@@ -33,9 +34,12 @@ mod adamw;
 mod audit;
 mod average;
 mod broken_log;
+mod change;
 mod checkpoint;
 mod config;
 mod config_difference;
+mod continuation;
+mod defaults;
 mod device;
 mod divergence;
 mod error;
@@ -46,10 +50,12 @@ mod memory;
 mod metrics;
 mod model;
 mod objective;
+mod overrides;
 mod preset;
 mod pretrain;
 mod rehearsal;
 mod schedule;
+mod session;
 mod slices;
 mod state;
 mod statistics;
@@ -60,18 +66,21 @@ mod weights_file;
 pub use adamw::{AdamW, AdamWConfig};
 pub use audit::audit_gradients;
 pub use average::{Average, AveragingConfig};
+pub use change::Change;
 pub use checkpoint::{Checkpoint, CheckpointFile, CheckpointFolder, Snapshot};
-pub use config::{Override, PreprocessConfig, TrainConfig};
+pub use config::{PreprocessConfig, TrainConfig};
 pub use device::DeviceChoice;
-pub use error::{Error, Result};
+pub use error::{Error, Result, Retry};
 pub use gradients::Gradients;
 pub use loop_config::{LoopConfig, Precision, PredictorConfig};
 pub use metrics::{MetricsLog, StepMetrics};
 pub use model::Model;
 pub use objective::Objective;
+pub use overrides::Override;
 pub use pretrain::{Event, Observer, Plan, Summary, pretrain};
 pub use rehearsal::{Rehearsal, rehearse};
 pub use schedule::Schedule;
+pub use session::Session;
 pub use tensorboard::TensorBoard;
 pub use watch::{EmbeddedImages, GaugeMetrics, WatchConfig, WatchLog, WatchMetrics, Watcher, read_watch};
 pub use weights_file::{Import, encode_weights, import};

@@ -41,8 +41,12 @@ impl Precision {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoopConfig {
-    /// Passes over the data; a fraction is fine.
-    pub epochs: f64,
+    /// Passes over the data; a fraction is fine. 100 if `steps` is absent too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epochs: Option<f64>,
+    /// All steps, instead of passes over the data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
     /// Samples per step.
     pub batch: usize,
     /// Samples that the encoder sees at a time; less memory, the same step.
@@ -66,7 +70,8 @@ pub struct LoopConfig {
 impl Default for LoopConfig {
     fn default() -> Self {
         Self {
-            epochs: 100.,
+            epochs: None,
+            steps: None,
             batch: 128,
             micro_batch: None,
             masking: 0.,
@@ -94,6 +99,15 @@ impl PredictorConfig {
 }
 
 impl LoopConfig {
+    /// Passes over the data where neither these nor steps are given.
+    pub(crate) const EPOCHS: f64 = 100.;
+
+    /// All steps, where an epoch has so many: at least one.
+    pub(crate) fn total_steps(&self, steps_per_epoch: u64) -> u64 {
+        let epochs = self.epochs.unwrap_or(Self::EPOCHS);
+        self.steps.unwrap_or_else(|| (epochs * steps_per_epoch as f64).round().max(1.) as u64)
+    }
+
     /// Whether a run that has taken so many steps, and saved the last checkpoint so long ago, is to save one.
     pub(crate) fn is_checkpoint_due(&self, taken: u64, since: Duration) -> bool {
         taken.is_multiple_of(self.checkpoint_every) || since.as_secs_f64() >= 60. * self.checkpoint_minutes
@@ -104,10 +118,14 @@ impl LoopConfig {
         if self.batch < 2 {
             return refuse("train.batch", "at least 2", self.batch.to_string());
         }
-        if !(self.epochs.is_finite() && self.epochs > 0.) {
-            return refuse("train.epochs", "a positive number", self.epochs.to_string());
+        if let (Some(_), Some(steps)) = (self.epochs, self.steps) {
+            return refuse("train.steps", "absent when train.epochs is given", steps.to_string());
+        }
+        if let Some(epochs) = self.epochs.filter(|epochs| !(epochs.is_finite() && *epochs > 0.)) {
+            return refuse("train.epochs", "a positive number", epochs.to_string());
         }
         for (field, count) in [
+            ("train.steps", self.steps.unwrap_or(1)),
             ("train.checkpoint_every", self.checkpoint_every),
             ("train.keep", self.keep as u64),
             ("train.micro_batch", self.micro_batch.unwrap_or(1) as u64),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
+use crate::{Change, Result};
 
 /// The numbers of one step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,6 +34,9 @@ pub struct StepMetrics {
     pub gradient_norm: f64,
     /// Samples per second in this step.
     pub images_per_second: f64,
+    /// What was changed right before this step, when the run went on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<Change>,
 }
 
 /// An open `metrics.jsonl`.

@@ -13,13 +13,15 @@ use lejepa_data::{
 
 use rayon::prelude::*;
 
-use crate::divergence::{find_culprit, save_batch};
+use crate::change::write_changes;
+use crate::continuation::Continuation;
+use crate::divergence::{Divergence, diverged, find_culprit, save_batch};
 use crate::journal::Journal;
 use crate::state::{Origin, State};
 use crate::statistics::Statistics;
 use crate::{
-    CheckpointFolder, DeviceChoice, Error, Gradients, Objective, Precision, Result, StepMetrics, TrainConfig,
-    WatchMetrics, Watcher, audit_gradients,
+    Checkpoint, CheckpointFolder, DeviceChoice, Error, Gradients, Objective, Precision, Result, Session,
+    StepMetrics, TrainConfig, WatchMetrics, Watcher, audit_gradients, defaults,
 };
 
 /// The folder of a run, or of a cache, in which hashes of the data's files are remembered.
@@ -103,12 +105,39 @@ pub fn pretrain(
     device: DeviceChoice,
     observe: &mut Observer<'_>,
 ) -> Result<Summary> {
-    config.check()?;
-    check_precision(config, device)?;
-    let device = device.open()?;
+    Session::new(config, run, device).pretrain(observe)
+}
+
+impl Session<'_> {
+    /// Trains, as [`pretrain`] does.
+    pub fn pretrain(&self, observe: &mut Observer<'_>) -> Result<Summary> {
+        self.config.check()?;
+        check_precision(self.config, self.device)?;
+        let checkpoint = self.checkpoint(&mut |path, error| {
+            let _ = observe(Event::Damaged { path, error });
+        })?;
+        match &checkpoint {
+            Some(found) => {
+                let (config, notes) = defaults::keep(self.config, &found.config);
+                run_loop(&Session { config: &config, ..*self }, checkpoint, notes, observe)
+            }
+            None => run_loop(self, None, Vec::new(), observe),
+        }
+    }
+}
+
+/// The loop, from where the run stopped. `notes` are the first of the plan.
+fn run_loop(
+    session: &Session<'_>,
+    checkpoint: Option<Checkpoint>,
+    notes: Vec<String>,
+    observe: &mut Observer<'_>,
+) -> Result<Summary> {
+    let Session { config, run, .. } = *session;
+    let device = session.device.open()?;
     let loss = config.loss.build()?;
     // A run that goes on has them in its checkpoint.
-    let mut hashes = CheckpointFolder::of(run).list()?.is_empty().then(Vec::new);
+    let mut hashes = session.may_bring_images(checkpoint.as_ref()).then(Vec::new);
     let source = Arc::new(open_batches(config, hashes.as_mut(), observe)?);
     let mut hashing = |hashing| observe(Event::Hashing(hashing));
     let mut fingerprinter = Fingerprinter::default().remembering(&run.join(HASHES)).observed(&mut hashing);
@@ -117,22 +146,37 @@ pub fn pretrain(
     let total = config.total_steps(steps_per_epoch);
     let schedule = config.schedule(total);
 
-    let origin = Origin { run, config, data_fingerprint: &data_fingerprint };
-    let resumed = State::resume(&origin, &device, &mut |path, error| {
-        let _ = observe(Event::Damaged { path, error });
-    })?;
-    let mut state = match resumed {
-        Some(state) => state,
+    let mut notes = notes;
+    let mut history = Vec::new();
+    let mut changes = Vec::new();
+    let mut state = match checkpoint {
         None => State::new(config, &device)?,
+        Some(checkpoint) => {
+            let continuation =
+                Continuation { run, config, data_fingerprint: &data_fingerprint, changes: session.changes };
+            changes = continuation.changes_since(&checkpoint)?;
+            notes.extend(session.notes(&checkpoint, &changes, &schedule, steps_per_epoch)?);
+            history = [&checkpoint.changes[..], &changes].concat();
+            State::resume(checkpoint, config, &device)?
+        }
     };
     if let (Some(before), Some(hashes)) = (&state.seen, hashes) {
         state.seen = Some(before.union(&SeenImages::of(hashes)));
     }
+    let origin = Origin { run, config, data_fingerprint: &data_fingerprint, changes: &history };
+    if session.from_step.is_some() {
+        CheckpointFolder::of(run).put_aside_after(state.taken)?;
+    }
+    if !changes.is_empty() {
+        // From now on the run is the changed one, whatever happens to this session.
+        state.write(&origin)?;
+    }
     let start = state.taken;
     write_config(config, run)?;
+    write_changes(&history, run)?;
     let mut journal = Journal::open(run, start)?;
     let watcher = Watcher::new(&config.watch, config, source.dataset())?;
-    let mut notes = source.dataset().notes().to_vec();
+    notes.extend_from_slice(source.dataset().notes());
     if start < total {
         notes.extend(watch_notes(config, watcher.as_ref(), journal.last_look()));
     }
@@ -186,7 +230,7 @@ pub fn pretrain(
                     Ok(()) | Err(Error::Diverged { .. }) => {}
                     Err(error) => return Err(error),
                 }
-                return Err(Error::Diverged { step, culprit, batch });
+                return Err(diverged(&origin, Divergence { step, culprit, batch }));
             }
         };
         if step == 0 {
@@ -212,6 +256,7 @@ pub fn pretrain(
             sigreg_over_floor: loss.sigreg_floor(config.train.batch).map(|floor| terms.sigreg / floor),
             gradient_norm: terms.gradient_norm,
             images_per_second: config.train.batch as f64 / clock.elapsed().as_secs_f64(),
+            changed: history.iter().filter(|change| change.step == step).cloned().collect(),
         };
         clock = Instant::now();
         state.note_loss(metrics.loss);

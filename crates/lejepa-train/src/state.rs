@@ -7,11 +7,10 @@ use lejepa_data::SeenImages;
 use lejepa_loss::LejepaLoss;
 use lejepa_model::{EncoderShape, Pass};
 
-use crate::config_difference::first_difference;
-use crate::divergence::first_not_finite;
+use crate::divergence::{Divergence, diverged, first_not_finite};
 use crate::{
-    AdamW, Average, Checkpoint, CheckpointFolder, EmbeddedImages, Error, LoopConfig, Model, Objective,
-    Result, Snapshot, TrainConfig, WatchConfig, WatchMetrics, Watcher,
+    AdamW, Average, Change, Checkpoint, EmbeddedImages, Error, Model, Objective, Result, Snapshot,
+    TrainConfig, WatchMetrics, Watcher,
 };
 
 /// The state of a run after some steps.
@@ -26,6 +25,8 @@ pub(crate) struct State {
     pub(crate) seen: Option<SeenImages>,
     /// Losses since the last checkpoint: their sum and how many.
     losses: (f64, u64),
+    /// That of the last checkpoint.
+    last_loss: Option<f64>,
 }
 
 impl State {
@@ -54,27 +55,22 @@ impl State {
             None => None,
         };
         let optimizer = AdamW::new(&config.optimizer);
-        Ok(Self { taken: 0, model, average, optimizer, seen: Some(seen), losses: (0., 0) })
+        Ok(Self { taken: 0, model, average, optimizer, seen: Some(seen), losses: (0., 0), last_loss: None })
     }
 
-    /// Where the run stopped, if it has been started before. Damaged checkpoints that were passed over
-    /// are told to `damaged`.
-    pub(crate) fn resume(
-        origin: &Origin<'_>,
-        device: &Device,
-        damaged: &mut dyn FnMut(&Path, &Error),
-    ) -> Result<Option<Self>> {
-        let Some(checkpoint) = CheckpointFolder::of(origin.run).newest(damaged)? else { return Ok(None) };
-        origin.check(&checkpoint)?;
+    /// Where a run stopped, to go on with a configuration that fits it.
+    pub(crate) fn resume(mut checkpoint: Checkpoint, config: &TrainConfig, device: &Device) -> Result<Self> {
+        checkpoint.config = config.clone();
         let model = checkpoint.model(device)?;
-        Ok(Some(Self {
+        Ok(Self {
             taken: checkpoint.step,
             average: checkpoint.average(&model, device)?,
             optimizer: checkpoint.optimizer(device)?,
             seen: checkpoint.seen.clone(),
             model,
             losses: (0., 0),
-        }))
+            last_loss: checkpoint.loss,
+        })
     }
 
     /// What the next step minimises.
@@ -118,14 +114,21 @@ impl State {
             return Ok(());
         }
         if let Some(culprit) = first_not_finite(&self.model)? {
-            return Err(Error::Diverged { step: self.taken - 1, culprit, batch: None });
+            return Err(diverged(origin, Divergence { step: self.taken - 1, culprit, batch: None }));
         }
+        self.last_loss = Some(sum / count as f64);
+        self.write(origin)
+    }
+
+    /// Writes a checkpoint of what is there.
+    pub(crate) fn write(&self, origin: &Origin<'_>) -> Result<()> {
         Snapshot {
             step: self.taken,
-            loss: Some(sum / count as f64),
+            loss: self.last_loss,
             config: origin.config,
             data_fingerprint: origin.data_fingerprint,
             seen: self.seen.as_ref(),
+            changes: origin.changes,
             model: &self.model,
             average: self.average.as_ref(),
             optimizer: &self.optimizer,
@@ -140,25 +143,6 @@ pub(crate) struct Origin<'a> {
     pub(crate) run: &'a Path,
     pub(crate) config: &'a TrainConfig,
     pub(crate) data_fingerprint: &'a str,
-}
-
-impl Origin<'_> {
-    fn check(&self, checkpoint: &Checkpoint) -> Result<()> {
-        // Threads, looks and checkpoints decide nothing about the weights.
-        let decisive = |config: &TrainConfig| {
-            let mut config = config.clone();
-            let LoopConfig { checkpoint_every, checkpoint_minutes, keep, .. } = LoopConfig::default();
-            config.data.workers = None;
-            config.watch = WatchConfig::default();
-            config.train = LoopConfig { checkpoint_every, checkpoint_minutes, keep, ..config.train };
-            config
-        };
-        let key = first_difference(&decisive(&checkpoint.config), &decisive(self.config))?;
-        let difference = match key {
-            Some(key) => format!("another configuration ({key})"),
-            None if checkpoint.data_fingerprint != self.data_fingerprint => "other training data".into(),
-            None => return Ok(()),
-        };
-        Err(Error::OtherRun { path: self.run.into(), difference })
-    }
+    /// What was changed on the way.
+    pub(crate) changes: &'a [Change],
 }

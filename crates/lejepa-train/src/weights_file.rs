@@ -5,9 +5,7 @@ use std::path::Path;
 
 use candle_core::{DType, Device, Tensor};
 use lejepa_data::Error as DataError;
-use lejepa_model::{
-    EncoderConfig, EncoderShape, ForeignWeights, FoundPositions, ImageSize, KnownGrid, Parameters,
-};
+use lejepa_model::{EncoderConfig, EncoderShape, ForeignWeights, FoundPositions, ImageSize, KnownGrid};
 
 use crate::divergence::first_not_finite;
 use crate::{AdamW, CheckpointFolder, Error, Model, Result, Snapshot, TrainConfig};
@@ -51,6 +49,7 @@ pub fn import(config: &TrainConfig, weights: &Path, grid: Option<ImageSize>, run
         config,
         data_fingerprint: "",
         seen: None,
+        changes: &[],
         model: &model,
         average: None,
         optimizer: &AdamW::new(&config.optimizer),
@@ -86,9 +85,9 @@ fn read(path: &Path) -> Result<HashMap<String, Tensor>> {
 
 /// The bytes of a file that timm loads strictly: f32, and the counters that PyTorch expects beside
 /// running statistics.
-pub fn encode_weights(parameters: &Parameters) -> Result<Vec<u8>> {
+pub fn encode_weights<'a>(weights: impl IntoIterator<Item = (&'a str, &'a Tensor)>) -> Result<Vec<u8>> {
     let mut tensors = Vec::new();
-    for (name, tensor) in parameters.tensors() {
+    for (name, tensor) in weights {
         tensors.push((name.to_string(), tensor.to_dtype(DType::F32)?.to_device(&Device::Cpu)?));
         if let Some(layer) = name.strip_suffix(".running_mean") {
             tensors.push((format!("{layer}.num_batches_tracked"), Tensor::new(0i64, &Device::Cpu)?));

@@ -10,8 +10,8 @@ use clap::Args;
 use indicatif::ProgressBar;
 use lejepa_data::{Error as DataError, ViewSize};
 use lejepa_train::{
-    DeviceChoice, Error as TrainError, Event, Plan, StepMetrics, TrainConfig, WatchMetrics, pretrain,
-    rehearse,
+    DeviceChoice, Error as TrainError, Event, Override, Plan, Session, StepMetrics, TrainConfig,
+    WatchMetrics, rehearse,
 };
 
 use crate::recipe::RecipeArguments;
@@ -19,7 +19,7 @@ use crate::{interrupt, output, progress};
 
 /// Pretrain an encoder on unlabelled images
 ///
-/// Run the same command again to go on with a run that was stopped.
+/// Run the same command again to go on with a run that was stopped; --out alone does it too.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -36,6 +36,10 @@ pub(crate) struct Arguments {
     /// Passes over the data; a fraction is fine
     #[arg(long, value_name = "NUMBER")]
     epochs: Option<f64>,
+
+    /// All steps, instead of passes over the data
+    #[arg(long, value_name = "NUMBER", conflicts_with = "epochs")]
+    steps: Option<i64>,
 
     /// Images per step
     #[arg(long, value_name = "NUMBER")]
@@ -57,13 +61,37 @@ pub(crate) struct Arguments {
     #[arg(long)]
     dry_run: bool,
 
+    /// Go on with a run and another value of a key, such as optimizer.lr=1e-4, train.epochs=200 or data.path=PATH;
+    /// it is written down in the run folder
+    #[arg(long, value_name = "KEY=VALUE")]
+    continue_with: Vec<String>,
+
+    /// With --continue-with: go on from this checkpoint instead of the newest, 0 for the beginning; later ones are
+    /// put aside
+    #[arg(long, value_name = "STEP", requires = "continue_with")]
+    from_step: Option<u64>,
+
     /// Run folder [default: runs/ and the recipe's folder or the data's name]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
 
 impl Arguments {
-    fn config(&self) -> Result<TrainConfig> {
+    /// The configuration with all changes: that of the run, if nothing but its folder is named.
+    fn config(&self, changes: &[Override]) -> Result<TrainConfig> {
+        let flags = self.flags();
+        let of_run = match &self.out {
+            Some(out) if self.recipe.is_empty() && flags.is_empty() => TrainConfig::of_run(out)?,
+            _ => None,
+        };
+        let config = match of_run {
+            Some(config) => config,
+            None => self.recipe.load(flags)?,
+        };
+        Ok(if changes.is_empty() { config } else { config.changed(changes)? })
+    }
+
+    fn flags(&self) -> Vec<(&'static str, toml::Value)> {
         let mut flags = Vec::new();
         if let Some(data) = &self.data {
             flags.push(("data.path", data.display().to_string().into()));
@@ -74,6 +102,9 @@ impl Arguments {
         if let Some(epochs) = self.epochs {
             flags.push(("train.epochs", epochs.into()));
         }
+        if let Some(steps) = self.steps {
+            flags.push(("train.steps", steps.into()));
+        }
         if let Some(batch) = self.batch {
             flags.push(("train.batch", batch.into()));
         }
@@ -83,7 +114,7 @@ impl Arguments {
         if let Some(init) = &self.init {
             flags.push(("train.init", init.display().to_string().into()));
         }
-        self.recipe.load(flags)
+        flags
     }
 
     fn out(&self, config: &TrainConfig) -> PathBuf {
@@ -100,7 +131,9 @@ impl Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let config = arguments.config()?;
+    let changes: Vec<Override> =
+        arguments.continue_with.iter().map(|typed| Override::parse(typed)).collect::<Result<_, _>>()?;
+    let config = arguments.config(&changes)?;
     if arguments.dry_run {
         return dry_run(&config, arguments.device);
     }
@@ -108,7 +141,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     interrupt::listen()?;
     let mut display = Display::default();
     let clock = Instant::now();
-    let summary = pretrain(&config, &out, arguments.device, &mut |event| display.show(&event));
+    let session = Session {
+        config: &config,
+        run: &out,
+        device: arguments.device,
+        changes: &changes,
+        from_step: arguments.from_step,
+    };
+    let summary = session.pretrain(&mut |event| display.show(&event));
     display.finish();
     let summary = match summary {
         Err(TrainError::Data(DataError::Stopped)) => {

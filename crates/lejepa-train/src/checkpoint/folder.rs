@@ -1,13 +1,12 @@
 //! The checkpoints of a run, by step.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::Checkpoint;
 use super::header::Header;
 use super::snapshot::dispensable;
-use crate::{Error, Result};
+use super::tensors::Beginning;
+use crate::{Error, Result, TrainConfig};
 
 /// `RUN/checkpoints`.
 #[derive(Debug, Clone)]
@@ -61,26 +60,45 @@ impl CheckpointFolder {
         Ok(files)
     }
 
-    /// The newest checkpoint that can be read. Newer ones that cannot are put aside under another name
-    /// and told to `damaged`; if there are only such, the run cannot go on.
+    /// The configuration of the newest checkpoint that is not damaged, without its tensors.
+    pub(crate) fn newest_config(&self) -> Result<Option<TrainConfig>> {
+        for file in self.list()?.iter().rev() {
+            let header = Beginning::read(&file.path)
+                .and_then(|beginning| Ok(Header::parse(beginning.entry()?)))
+                .map_err(|failure| super::failed(&file.path, failure))
+                .and_then(|header| header.map_err(|problem| super::unreadable(&file.path, problem)));
+            match header {
+                Ok(header) => return Ok(Some(header.config)),
+                Err(Error::Checkpoint { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The newest checkpoint that is not damaged. Newer ones that are, are put aside under another name and told
+    /// to `damaged`; if there are only such, the run cannot go on. Neither can it from one of another version:
+    /// that is healthy, and the one before it is not where the run stopped.
     pub fn newest(&self, damaged: &mut dyn FnMut(&Path, &Error)) -> Result<Option<Checkpoint>> {
         let mut files = self.list()?;
         while let Some(file) = files.pop() {
             match Checkpoint::read(&file.path) {
                 Ok(checkpoint) => return Ok(Some(checkpoint)),
                 Err(error @ Error::Checkpoint { .. }) if !files.is_empty() => {
-                    let aside = file.path.with_extension("safetensors.damaged");
-                    std::fs::rename(&file.path, &aside).map_err(|source| lejepa_data::Error::Io {
-                        action: "rename",
-                        path: file.path.clone(),
-                        source,
-                    })?;
-                    damaged(&aside, &error);
+                    damaged(&rename(&file.path, "damaged")?, &error);
                 }
                 Err(error) => return Err(error),
             }
         }
         Ok(None)
+    }
+
+    /// Puts checkpoints after a step aside under another name: the run goes on from there on another way.
+    pub(crate) fn put_aside_after(&self, step: u64) -> Result<()> {
+        for file in self.list()?.into_iter().filter(|file| file.step > step) {
+            rename(&file.path, "left")?;
+        }
+        Ok(())
     }
 
     /// The checkpoint of lowest loss, or the newest if none says its loss.
@@ -102,18 +120,19 @@ impl CheckpointFolder {
     }
 }
 
+/// Gives a checkpoint a name under which nobody looks for it.
+fn rename(path: &Path, ending: &str) -> Result<PathBuf> {
+    let aside = path.with_extension(format!("safetensors.{ending}"));
+    std::fs::rename(path, &aside).map_err(|source| lejepa_data::Error::Io {
+        action: "rename",
+        path: path.into(),
+        source,
+    })?;
+    Ok(aside)
+}
+
 /// The loss in a file's header; nothing where that cannot be read.
 fn read_loss(path: &Path) -> Option<f64> {
-    /// Headers of real checkpoints are far shorter.
-    const LONGEST: u64 = 100 << 20;
-    let mut file = File::open(path).ok()?;
-    let mut length = [0; 8];
-    file.read_exact(&mut length).ok()?;
-    let rest = u64::from_le_bytes(length);
-    if rest > LONGEST {
-        return None;
-    }
-    let mut bytes = length.to_vec();
-    file.take(rest).read_to_end(&mut bytes).ok()?;
-    Header::parse(&bytes).ok()?.loss
+    let beginning = Beginning::read(path).ok()?;
+    Header::parse_any(beginning.entry().ok()?).ok()?.0.loss
 }

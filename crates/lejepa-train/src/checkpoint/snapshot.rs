@@ -1,15 +1,16 @@
 //! A state of a run that is to be saved.
 
-use std::collections::HashMap;
+use std::io::Write;
 use std::path::Path;
 
 use candle_core::Tensor;
 use lejepa_data::{SeenImages, write_atomically};
 use safetensors::View;
 
-use super::header::{self, Header, digest};
+use super::header::{self, Header};
+use super::tensors::{self, Digest};
 use super::{CheckpointFile, CheckpointFolder};
-use crate::{AdamW, Average, Error, Model, Result, TrainConfig};
+use crate::{AdamW, Average, Change, Model, Result, TrainConfig};
 
 /// A state of a run that is to be saved.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +25,8 @@ pub struct Snapshot<'a> {
     pub data_fingerprint: &'a str,
     /// The images that the encoder was trained on, as far as that is known.
     pub seen: Option<&'a SeenImages>,
+    /// What was changed on the way.
+    pub changes: &'a [Change],
     /// The weights.
     pub model: &'a Model,
     /// Averaged weights, if the run has them.
@@ -38,24 +41,28 @@ impl Snapshot<'_> {
     pub fn save(&self, run: &Path) -> Result<()> {
         let folder = CheckpointFolder::of(run);
         let path = folder.path_of(self.step);
-        let damaged = |problem: String| Error::Checkpoint { path: path.clone(), problem };
+        write_atomically(&path, |file| self.write(file))?;
+        folder.prune(self.config.train.keep)?;
+        Ok(())
+    }
+
+    /// Writes a checkpoint, tensor by tensor.
+    pub(crate) fn write(&self, file: &mut dyn Write) -> std::io::Result<()> {
         let tensors = self.tensors();
+        let mut digest = Digest::default();
+        tensors.iter().for_each(|(name, tensor)| digest.add(name, &tensor.data()));
         let header = Header {
             format: header::FORMAT,
+            program: Some(env!("CARGO_PKG_VERSION").into()),
             step: self.step,
             loss: self.loss,
             data_fingerprint: self.data_fingerprint.into(),
             seen: self.seen.cloned(),
-            blake3: digest(tensors.iter().map(|(name, tensor)| (name.clone(), tensor.data()))),
+            changes: self.changes.to_vec(),
+            blake3: digest.finish(),
             config: self.config.clone(),
         };
-        let header = serde_json::to_string(&header).map_err(|error| damaged(error.to_string()))?;
-        let metadata = HashMap::from([(header::KEY.to_string(), header)]);
-        let bytes =
-            safetensors::serialize(tensors, Some(metadata)).map_err(|error| damaged(error.to_string()))?;
-        write_atomically(&path, |file| file.write_all(&bytes))?;
-        folder.prune(self.config.train.keep)?;
-        Ok(())
+        tensors::write(tensors, header.to_text()?, file)
     }
 
     fn tensors(&self) -> Vec<(String, &Tensor)> {

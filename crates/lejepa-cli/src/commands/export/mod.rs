@@ -2,11 +2,12 @@
 
 mod comparison;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, bail};
-use candle_core::Device;
+use candle_core::{Device, Tensor};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lejepa_data::{InputSize, Output, Precision, SelfTest, write_atomically};
@@ -80,7 +81,7 @@ fn precision_names() -> impl TypedValueParser<Value = Precision> {
 impl Arguments {
     fn checkpoint(&self) -> Result<Checkpoint> {
         match CheckpointFolder::of(&self.run).best()? {
-            Some(best) if self.best => Ok(Checkpoint::read(&best.path)?),
+            Some(best) if self.best => Ok(Checkpoint::read_any(&best.path)?),
             _ => Ok(Checkpoint::require(&self.run)?),
         }
     }
@@ -93,6 +94,18 @@ impl Arguments {
         let average = checkpoint.average(&model, &Device::Cpu)?;
         let average = average.ok_or_else(|| anyhow!("the run has no `averaging`: {}", self.run.display()))?;
         Ok(average.into_model())
+    }
+
+    fn weights(&self, checkpoint: &Checkpoint) -> Result<BTreeMap<String, Tensor>> {
+        let weights = match self.averaged {
+            true => checkpoint.averaged_encoder_weights(),
+            false => checkpoint.encoder_weights(),
+        };
+        if weights.is_empty() {
+            let missing = if self.averaged { "the run has no `averaging`" } else { "no encoder in the run" };
+            bail!("{missing}: {}", self.run.display());
+        }
+        Ok(weights.into_iter().collect())
     }
 
     /// Bare weights are written as they are.
@@ -129,11 +142,12 @@ impl Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let checkpoint = arguments.checkpoint()?;
-    let model = arguments.model(&checkpoint)?;
+    note_version(&checkpoint);
     if arguments.out.extension().is_some_and(|extension| extension == "safetensors") {
         arguments.refuse_for_weights()?;
-        return write_weights(&model, &arguments.out);
+        return write_weights(arguments.weights(&checkpoint)?, &arguments.out);
     }
+    let model = arguments.model(&checkpoint)?;
     let config = &checkpoint.config;
     let origin = Origin {
         config,
@@ -204,9 +218,21 @@ fn with_self_test(arguments: &Arguments, bytes: Vec<u8>, precision: Precision) -
     Ok(bytes)
 }
 
-/// The weights alone; nothing is run.
-fn write_weights(model: &Model, path: &Path) -> Result<ExitCode> {
-    let bytes = lejepa_train::encode_weights(model.encoder_parameters())?;
+/// Says what is not understood of a checkpoint of another version.
+fn note_version(checkpoint: &Checkpoint) {
+    if !checkpoint.is_of_this_format {
+        eprintln!("note: the checkpoint is of another version: whether it is undamaged cannot be told");
+    }
+    if !checkpoint.left_out.is_empty() {
+        let keys = checkpoint.left_out.join(", ");
+        eprintln!("note: keys of its configuration that this version does not know are left out: {keys}");
+    }
+}
+
+/// The weights alone; nothing is run, and no configuration is needed.
+fn write_weights(weights: BTreeMap<String, Tensor>, path: &Path) -> Result<ExitCode> {
+    let weights = weights.iter().map(|(name, tensor)| (name.as_str(), tensor));
+    let bytes = lejepa_train::encode_weights(weights)?;
     write_atomically(path, |file| file.write_all(&bytes))?;
     output::line(path.display());
     Ok(ExitCode::SUCCESS)

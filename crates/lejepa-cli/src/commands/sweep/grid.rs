@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(names[5], "loss.lambda=0.2,optimizer.lr=0.1");
         let config = &points[5].config;
         assert_eq!((config.loss.lambda, config.optimizer.lr, config.loss.slices), (0.2, 0.1, 64));
-        assert_eq!((config.train.epochs, config.seed), (3., 5));
+        assert_eq!((config.train.epochs, config.seed), (Some(3.), 5));
     }
 
     #[test]
