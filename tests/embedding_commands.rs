@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use fixture::{lejepa, lejepa_succeeds, workspace, write_stripes};
-use lejepa_data::{SourceConfig, read_matrix};
+use lejepa_data::{Dataset, SourceConfig, Split, Stored, read_matrix};
 use lejepa_embed::{Encoder, FileInfo, Output};
 use lejepa_eval::{Extraction, ImageList, Share};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -230,6 +230,55 @@ fn mistakes_are_named() {
         "error: not a readable ONNX file (cut off, damaged, or of another kind): train.toml",
     );
     fails(&["verify", "nowhere.onnx"], 2, "error: no such file: nowhere.onnx");
+}
+
+/// Images whose file is touched while they are read.
+struct Restless(Box<dyn Dataset>);
+
+impl Dataset for Restless {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn stored(&self, index: usize) -> lejepa_data::Result<Stored> {
+        if index == 5 {
+            let file = std::fs::File::options().append(true).open(&self.0.files()[0]).unwrap();
+            file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        }
+        self.0.stored(index)
+    }
+
+    fn name(&self, index: usize) -> String {
+        self.0.name(index)
+    }
+
+    fn label(&self, index: usize) -> Option<usize> {
+        self.0.label(index)
+    }
+
+    fn class_names(&self) -> &[String] {
+        self.0.class_names()
+    }
+
+    fn files(&self) -> Vec<std::path::PathBuf> {
+        self.0.files()
+    }
+}
+
+#[test]
+fn features_of_images_that_change_while_they_are_read_are_not_kept() {
+    let folder = exported(&[]);
+    let path = folder.path();
+    write_stripes(&path.join("more"), 20, 10);
+    let data = lejepa_data::open(&path.join("more"), Split::Train).unwrap();
+    let images = ImageList::of(Split::Train, Box::new(Restless(data)));
+    let encoder = Encoder::open(path.join("encoder.onnx")).unwrap();
+    let extraction = Extraction { encoder: &encoder, output: Output::Embedding, images: &images };
+    let parts = path.join("parts");
+    let error = extraction.run(&parts, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string();
+    assert!(error.contains("the images changed while they were read"), "{error}");
+    let kept = std::fs::read_dir(&parts).unwrap().map(|entry| entry.unwrap().path());
+    assert_eq!(kept.filter(|path| path.extension().is_some_and(|end| end == "part")).count(), 0);
 }
 
 #[test]

@@ -161,6 +161,8 @@ def parquets():
     parquet("zstd.parquet", table(images, labels), compression="zstd", **small)
     parquet("version2.parquet", table(images, labels), data_page_version="2.0", **small)
     parquet("indexed.parquet", table(images, labels), write_page_index=True, **small)
+    parquet("checksums.parquet", table(images, labels), write_page_checksum=True, **small)
+    parquet("absurd.parquet", table(images[:2], [0, 5_000_000_000]))
     # The dictionary is full after a few images: the other pages are plain.
     parquet("full.parquet", table(images, labels), dictionary_pagesize_limit=200, **small)
     # Pages of several Snappy blocks.

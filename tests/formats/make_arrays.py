@@ -72,12 +72,13 @@ def hdf5():
 
 def galaxy10():
     here = folder("galaxy10")
-    for name, count, size in [("decals", 8, 256), ("sdss", 8, 69), ("small", 20, 5)]:
+    sets = [("decals", 8, 256, 10), ("sdss", 8, 69, 10), ("small", 20, 5, 10), ("lookalike", 24, 69, 3)]
+    for name, count, size, classes in sets:
         with h5py.File(here / f"{name}.h5", "w") as file:
             shape = (1, size, size, 3)
             flat = np.broadcast_to(np.arange(count, dtype="u1")[:, None, None, None], (count, *shape[1:]))
             file.create_dataset("images", data=flat, chunks=shape, compression="gzip")
-            file["ans"] = (np.arange(count) % 10).astype("u1")
+            file["ans"] = (np.arange(count) % classes).astype("u1")
 
 
 def npy():

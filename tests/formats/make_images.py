@@ -63,6 +63,8 @@ palette = colour.quantize(32)
 save("baseline.jpg", colour, quality=90)
 save("unsubsampled.jpg", colour, quality=90, subsampling=0)
 save("progressive.jpg", colour, quality=90, progressive=True)
+save("restarts.jpg", colour, quality=90, restart_marker_blocks=1)
+save("progressive_restarts.jpg", colour, quality=90, progressive=True, restart_marker_blocks=3)
 save("grey.jpg", grey, quality=90)
 save("cmyk.jpg", colour.convert("CMYK"), quality=90)
 for number in range(2, 9):

@@ -114,6 +114,12 @@ pub enum Error {
         /// Length of the file.
         bytes: usize,
     },
+    /// An image file goes on with something else before the image is there.
+    #[error("the image is damaged: {problem}")]
+    Damaged {
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// An image holds more than grey or colour in 8 bits.
     #[error("expected 8 bits of grey or colour, got {found}: {advice}")]
     Unhandled {

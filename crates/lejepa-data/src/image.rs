@@ -9,7 +9,7 @@ use ::image::{ExtendedColorType, ImageEncoder};
 use crate::decode::Encoded;
 #[cfg(feature = "datasets")]
 use crate::resize::Resizer;
-use crate::{Error, Result, write_atomically};
+use crate::{Error, Result, regular_file, write_atomically};
 
 /// An 8-bit image, grey (1 channel) or colour (3 channels).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Image {
 
     /// Reads and decodes a file.
     pub fn open(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(|source| match source.kind() {
+        let bytes = regular_file::read(path).map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => Error::NotFound { path: path.into() },
             _ => Error::Io { action: "read", path: path.into(), source },
         })?;
@@ -80,7 +80,7 @@ impl Image {
         Encoded::open(bytes)?.decode()
     }
 
-    /// The same with grey for what is missing of a JPEG file that is cut off.
+    /// The same with grey for what is missing of a JPEG file that is cut off or damaged.
     #[cfg(feature = "datasets")]
     pub(crate) fn decode_cut(bytes: &[u8]) -> Result<Self> {
         Encoded::open(bytes)?.decode_what_is_there()

@@ -32,6 +32,7 @@ mod inspection;
 mod preprocess;
 mod preprocessor_config;
 mod random;
+mod regular_file;
 mod resize;
 mod seen_images;
 mod self_test;

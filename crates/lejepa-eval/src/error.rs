@@ -37,6 +37,16 @@ pub enum Error {
         /// The data.
         path: PathBuf,
     },
+    /// Nothing that is asked about can be found.
+    #[error(
+        "no class of the test images has a training image: name another split with --test-split, or put the \
+         test images into folders of the training classes in {}",
+        path.display()
+    )]
+    NoSharedClass {
+        /// The data.
+        path: PathBuf,
+    },
     /// Splits that are to be joined number their classes differently.
     #[error("training and validation split have other classes: leave use_validation out for {}", path.display())]
     OtherClasses {

@@ -133,10 +133,14 @@ impl KnownDataset {
         known.into_iter().find(|known| known.images == images)
     }
 
-    /// The set that data in a form of its own must be a part of, or another version.
+    /// The set that data in a form of its own must be a part of, or another version. Of two in one form, the one
+    /// with as many classes.
     pub(crate) fn like(format: Format, classes: usize) -> Option<&'static Self> {
-        let own_form = |known: &&Self| known.format == format && format != Format::Folder;
-        KNOWN.iter().filter(own_form).find(|known| known.classes == classes)
+        let mut own_form = KNOWN.iter().filter(|known| known.format == format && format != Format::Folder);
+        match (own_form.next(), own_form.next()) {
+            (only, None) => only,
+            (first, second) => [first, second].into_iter().flatten().find(|known| known.classes == classes),
+        }
     }
 
     /// Whether people score it by the mean over classes of the accuracy within each.

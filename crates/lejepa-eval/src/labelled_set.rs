@@ -100,12 +100,15 @@ impl LabelledSet {
             return Err(Error::NoTestImages { path: source.path.clone() });
         }
         let asked: BTreeSet<usize> = test.labels.iter().copied().collect();
+        if asked.is_disjoint(&occurring) {
+            return Err(Error::NoSharedClass { path: source.path.clone() });
+        }
         let unknown: Vec<&str> =
             asked.difference(&occurring).filter_map(|class| Some(classes.get(*class)?.as_str())).collect();
         if !unknown.is_empty() {
             notes.push(format!(
                 "classes of the test split without a training image, which no probe can find: {}",
-                unknown.join(", ")
+                named(&unknown)
             ));
         }
         let unasked: Vec<&str> =
@@ -118,13 +121,12 @@ impl LabelledSet {
         }
         let (format, here) = (source.recognise()?, train.available + test.available);
         let like = KnownDataset::like(format, classes.len());
-        // The published number of images is that of the training and test split.
-        let known = match (splits.learnt, splits.asked) {
-            (Learnt::Train, Asked::HeldBack | Asked::Split(Split::Test)) => {
-                KnownDataset::exactly(format, classes.len(), here)
-            }
-            _ => like,
-        };
+        // The published number of images is that of the training split and the one that people ask about.
+        let known =
+            KnownDataset::exactly(format, classes.len(), here).or(match (splits.learnt, splits.asked) {
+                (Learnt::Train, Asked::HeldBack | Asked::Split(Split::Test)) => None,
+                _ => like.filter(|like| like.classes == classes.len()),
+            });
         if let (None, Some(like)) = (known, like) {
             notes.push(format!(
                 "this is not {} as it is published, with {} training and test images: here are {here}, and \

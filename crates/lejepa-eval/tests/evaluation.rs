@@ -280,8 +280,65 @@ fn a_named_split_is_asked_about_and_a_test_split_without_labels_is_not() {
     std::fs::create_dir_all(unlabelled.data().join("test")).unwrap();
     image::GrayImage::new(8, 8).save(unlabelled.data().join("test/1.png")).unwrap();
     let set = &unlabelled.report().datasets[0];
-    assert_eq!((set.test, set.splits[1].as_str()), (7, "test split"), "as where there is no such folder");
-    assert!(set.notes.iter().any(|note| note.contains("test has no folders of classes")), "{:?}", set.notes);
+    assert_eq!(
+        (set.test, set.splits[1].as_str()),
+        (7, "validation split"),
+        "as where there is no such folder"
+    );
+    assert!(
+        set.notes.iter().any(|note| note.contains("test have no labels: they are no test")),
+        "{:?}",
+        set.notes
+    );
+    assert!(set.results[0].protocol.ends_with(":test=val"));
+}
+
+#[test]
+fn validation_images_are_never_called_test_images() {
+    let splits: &[(&str, &[usize])] = &[("train", &[6, 6]), ("val", &[3, 4])];
+    for lines in ["", "test_split = \"validation\""] {
+        let report = Place::new(splits).with(lines).report();
+        let set = &report.datasets[0];
+        assert_eq!((set.test, set.splits[1].as_str()), (7, "validation split"));
+        assert!(
+            set.results.iter().all(|result| result.protocol.ends_with(":test=val")),
+            "{:?}",
+            set.results[0]
+        );
+    }
+    let missing = Place::new(splits).with("test_split = \"test\"").open().err().unwrap().to_string();
+    assert!(missing.contains("no test split"), "{missing}");
+}
+
+#[test]
+fn test_images_that_no_training_image_is_like_are_not_scored_as_wrong() {
+    // One folder that is no class holds images without labels.
+    let unknown = Place::new(&[("train", &[6, 6]), ("elsewhere", &[4])]);
+    std::fs::create_dir(unknown.data().join("test")).unwrap();
+    let [from, to] = ["elsewhere/class0", "test/unlabelled"].map(|name| unknown.data().join(name));
+    std::fs::rename(from, to).unwrap();
+    let message = unknown.open().err().unwrap().to_string();
+    assert!(message.contains("image 0 of the test split has no label"), "{message}");
+    // Two classes that training does not know are classes, of which nothing can be found.
+    let strangers = Place::new(&[("train", &[6, 6, 0, 0]), ("test", &[0, 0, 4, 4])]);
+    let message = strangers.open().err().unwrap().to_string();
+    assert!(message.contains("no class of the test images has a training image"), "{message}");
+}
+
+#[test]
+fn a_file_that_only_looks_like_galaxy10_gets_no_names_of_classes_and_no_rows_of_the_paper() {
+    if lejepa_data::hdf5_version().is_none() {
+        return;
+    }
+    let place = Place::new(&[]).with("paper = [\"galaxy10\"]");
+    std::fs::create_dir(place.data()).unwrap();
+    let few = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/formats/galaxy10/lookalike.h5");
+    std::fs::copy(few, place.data().join("Galaxy10_DECals.h5")).unwrap();
+    let report = place.report();
+    let set = &report.datasets[0];
+    assert_eq!(set.published, []);
+    assert!(set.classes.iter().all(|class| class.parse::<usize>().is_ok()), "{:?}", set.classes);
+    assert!(set.notes.iter().any(|note| note.contains("are not those of Galaxy10")), "{:?}", set.notes);
 }
 
 #[test]

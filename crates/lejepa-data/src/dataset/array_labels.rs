@@ -12,13 +12,18 @@ pub(super) fn check_label_shape(axes: &[usize], images: usize) -> Result<(), Str
     }
 }
 
-/// Labels as indices of classes. Enormous ones are refused, because each class has a name.
+/// Labels as indices of classes.
 pub(super) fn check_labels(values: impl IntoIterator<Item = i128>) -> Result<Vec<usize>, String> {
-    let check = |(image, value)| match usize::try_from(value) {
-        Ok(label) if label <= LARGEST => Ok(label),
-        _ => Err(format!("expected labels from 0 to {LARGEST}, got {value} for image {image}")),
-    };
+    let check = |(image, value)| believed(value).map_err(|problem| format!("{problem} for image {image}"));
     values.into_iter().enumerate().map(check).collect()
+}
+
+/// A label that can be the number of a class. Enormous ones are refused, because each class has a name.
+pub(super) fn believed(value: i128) -> Result<usize, String> {
+    match usize::try_from(value) {
+        Ok(label) if label <= LARGEST => Ok(label),
+        _ => Err(format!("expected labels from 0 to {LARGEST}, got {value}")),
+    }
 }
 
 /// Numbers as names of classes, up to the largest label.

@@ -6,7 +6,6 @@
 //! pickle              {"data": uint8[images, 3072], "labels" or "fine_labels": [...]}
 //! ```
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +15,7 @@ use super::labels::Labels;
 use super::mapped_file::map;
 use super::pickle::{Pickle, Value};
 use super::{Dataset, Split};
-use crate::{Error, Image, Result, Stored};
+use crate::{Error, Image, Result, Stored, regular_file};
 
 /// Images of 32x32 pixels in mapped files.
 #[derive(Debug)]
@@ -257,7 +256,7 @@ fn find(path: &Path) -> Vec<(PathBuf, &'static Layout)> {
 
 fn is_pickle(file: &Path) -> bool {
     let mut first = [0; 2];
-    File::open(file).and_then(|mut file| file.read_exact(&mut first)).is_ok()
+    regular_file::open(file).and_then(|mut file| file.read_exact(&mut first)).is_ok()
         && first[0] == 0x80
         && (2..=5).contains(&first[1])
 }

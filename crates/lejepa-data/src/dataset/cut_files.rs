@@ -1,4 +1,4 @@
-//! JPEG files that are cut off, for those who would rather have grey than nothing.
+//! JPEG files that are cut off or damaged, for those who would rather have grey than nothing.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use super::{Dataset, Fingerprinter};
 use crate::decode::is_cut_jpeg;
 use crate::{Result, Stored};
 
-/// A dataset whose JPEG files may be cut off: what is missing is grey.
+/// A dataset whose JPEG files may be cut off or damaged: what is missing is grey.
 pub(super) struct CutFiles {
     dataset: Box<dyn Dataset>,
     notes: Vec<String>,
@@ -14,8 +14,8 @@ pub(super) struct CutFiles {
 
 impl CutFiles {
     pub(super) fn accepted(dataset: Box<dyn Dataset>) -> Self {
-        let note = "JPEG files that are cut off are accepted, with grey for what is missing: `lejepa data verify` \
-                    counts them";
+        let note = "JPEG files that are cut off or damaged are accepted, with grey for what is missing: `lejepa data \
+                    verify` counts them";
         let notes = dataset.notes().iter().cloned().chain([note.into()]).collect();
         Self { dataset, notes }
     }

@@ -1,12 +1,15 @@
-//! Folders of images: `class/image.png`, or images side by side without labels; with splits as
-//! `train/` and `test/` (or `val/`, `valid/`) above the classes. A test folder without classes, as ImageNet's,
-//! is no test split of labelled data.
+//! Folders of images: `class/image.png`, or images side by side without labels; with splits as `train/`, `test/`
+//! and `val/` (or `valid/`, `validation/`) above the classes. Without `train/`, such folders are splits if there is
+//! nothing else, and classes of the training split otherwise.
+//!
+//! A test folder without classes, as ImageNet's, or with one folder that is no class of the training split, as
+//! `test/unknown`, holds images without labels: where there is a validation split with classes, it is no test
+//! split at all.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use walkdir::WalkDir;
-
+use super::listing::{Listing, folders_of_images, has_images};
 use super::{ImageFile, ImageFiles, Split};
 use crate::{Error, Result};
 
@@ -14,94 +17,130 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub(super) struct ImageFolder;
 
-const ENDINGS: [&str; 8] = ["jpg", "jpeg", "png", "webp", "bmp", "tif", "tiff", "gif"];
 const VALIDATION_FOLDERS: [&str; 3] = ["val", "valid", "validation"];
+const UNLABELLED_FOLDERS: [&str; 2] = ["unlabelled", "unlabeled"];
+const TEST_FOLDER: &str = "test";
 
 impl ImageFolder {
-    /// Lists the images of a split. A folder without split folders is a training split; one with a
-    /// validation folder only has that as its test split too.
+    /// Lists the images of a split.
     pub(super) fn open(root: &Path, split: Split) -> Result<ImageFiles> {
-        let train = first_existing(root, &["train"]);
-        let validation = first_existing(root, &VALIDATION_FOLDERS);
-        let mut test = first_existing(root, &["test"]);
+        let splits = SplitFolders::find(root)?;
         let mut notes = Vec::new();
-        if let (Some(folder), Some(instead)) = (&test, &validation)
-            && class_folders(folder)?.is_empty()
-            && !class_folders(instead)?.is_empty()
-        {
-            if split == Split::Test {
-                let [folder, instead] = [folder, instead].map(|path| path.display());
-                notes.push(format!("{folder} has no folders of classes: the test split is {instead}"));
-            }
-            test = None;
-        }
-        let unlabelled = first_existing(root, &["unlabelled", "unlabeled"]);
-        let folder = match split {
-            Split::Train => train.clone().or_else(|| Some(root.to_path_buf())),
-            Split::Validation => test.as_ref().and(validation.clone()),
-            Split::Test => test.clone().or_else(|| validation.clone()),
-            Split::Unlabelled => unlabelled.clone(),
+        let own = match split {
+            Split::Train => splits.train.as_ref(),
+            Split::Validation => splits.validation.as_ref(),
+            Split::Test => splits.test.as_ref(),
+            Split::Unlabelled => splits.unlabelled.as_ref(),
         };
-        let folder = folder.ok_or_else(|| Error::NoSplit { split: split.name(), path: root.into() })?;
+        let own = own.ok_or_else(|| Error::NoSplit { split: split.name(), path: root.into() })?;
+        if let (Split::Validation, Some(instead)) = (split, &splits.unlabelled_test) {
+            notes.push(format!("the images of {} have no labels: they are no test split", instead.display()));
+        }
+        if let (Split::Train, [first, ..]) = (split, &splits.classes_like_splits[..]) {
+            notes.push(format!(
+                "without a folder `train`, `{first}` is a class as its neighbours are, and no split"
+            ));
+        }
+        if let Some(stranger) = &own.stranger {
+            notes.push(format!(
+                "{} is no class of the training split: its images have no labels",
+                own.path.join(stranger).display()
+            ));
+        }
         // A class that only one split has must not shift the numbers of the others.
-        let mut class_names = BTreeSet::new();
-        if split != Split::Unlabelled {
-            for labelled in [Some(&folder), train.as_ref(), validation.as_ref(), test.as_ref()] {
-                class_names
-                    .extend(labelled.map(|folder| class_folders(folder)).transpose()?.unwrap_or_default());
-            }
-        }
-        let class_names: Vec<String> = class_names.into_iter().collect();
+        let labelled = [&splits.train, &splits.validation, &splits.test];
+        let class_names: BTreeSet<&String> = if split == Split::Unlabelled {
+            BTreeSet::new()
+        } else {
+            labelled.into_iter().flatten().flat_map(|folder| &folder.classes).collect()
+        };
+        let class_names: Vec<String> = class_names.into_iter().cloned().collect();
 
-        let mut files = Vec::new();
-        let visible = |entry: &walkdir::DirEntry| entry.depth() == 0 || !is_hidden_folder(entry.path());
-        for entry in
-            WalkDir::new(&folder).follow_links(true).sort_by_file_name().into_iter().filter_entry(visible)
-        {
-            let entry = entry.map_err(|error| {
-                let path = error.path().unwrap_or(&folder).to_path_buf();
-                Error::Io { action: "list", path, source: error.into() }
-            })?;
-            if !entry.file_type().is_file() || !is_image(entry.path()) {
-                continue;
-            }
-            let relative = entry.path().strip_prefix(&folder).unwrap_or(entry.path());
-            let label = class_of(relative).and_then(|class| class_names.binary_search(&class).ok());
-            files.push(ImageFile { path: relative.to_path_buf(), label });
-        }
+        let mut listing = Listing::of(&own.path)?;
+        notes.extend(listing.notes(&own.path));
+        let files = std::mem::take(&mut listing.files).into_iter().map(|path| {
+            let label = class_of(&path).and_then(|class| class_names.binary_search(&class).ok());
+            ImageFile { path, label }
+        });
+        let files: Vec<ImageFile> = files.collect();
         if files.is_empty() {
-            return Err(Error::NoImages { path: folder });
+            return Err(Error::NoImages { path: own.path.clone() });
         }
-        Ok(ImageFiles::new(&folder, split, files, class_names)?.with_notes(notes))
+        Ok(ImageFiles::found(&own.path, files, class_names, notes))
     }
 }
 
-fn first_existing(root: &Path, names: &[&str]) -> Option<PathBuf> {
-    names.iter().map(|name| root.join(name)).find(|path| path.is_dir())
+/// The folders of a set's splits.
+#[derive(Default)]
+struct SplitFolders {
+    train: Option<SplitFolder>,
+    validation: Option<SplitFolder>,
+    test: Option<SplitFolder>,
+    unlabelled: Option<SplitFolder>,
+    /// A folder that is called `test` and is none.
+    unlabelled_test: Option<PathBuf>,
+    /// Folders that are called like splits and are none.
+    classes_like_splits: Vec<String>,
 }
 
-/// The folders directly below, which name classes if they hold images.
-fn class_folders(folder: &Path) -> Result<Vec<String>> {
-    let failed = |source| Error::Io { action: "list", path: folder.into(), source };
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        if entry.path().is_dir() && !is_hidden_folder(&entry.path()) && holds_images(&entry.path()) {
-            names.push(entry.file_name().to_string_lossy().into_owned());
+struct SplitFolder {
+    path: PathBuf,
+    /// Folders that hold images.
+    classes: Vec<String>,
+    /// The only one, if no training image has such a class.
+    stranger: Option<String>,
+}
+
+impl SplitFolders {
+    fn find(root: &Path) -> Result<Self> {
+        let named = |names: &[&str]| {
+            let path = names.iter().map(|name| root.join(name)).find(|path| path.is_dir());
+            path.map(SplitFolder::look).transpose()
+        };
+        let train = named(&["train"])?;
+        if train.is_none() {
+            let whole = SplitFolder::look(root.into())?;
+            let like_splits: Vec<String> =
+                whole.classes.iter().filter(|name| is_split(name)).cloned().collect();
+            if like_splits.is_empty() || like_splits.len() < whole.classes.len() || has_images(root)? {
+                return Ok(Self { train: Some(whole), classes_like_splits: like_splits, ..Self::default() });
+            }
+        }
+        let [mut validation, mut test] = [named(&VALIDATION_FOLDERS)?, named(&[TEST_FOLDER])?];
+        let unlabelled = named(&UNLABELLED_FOLDERS)?;
+        if let Some(train) = &train {
+            [&mut validation, &mut test]
+                .into_iter()
+                .flatten()
+                .for_each(|split| split.set_stranger_apart(train));
+        }
+        let has_classes = |split: &SplitFolder| !split.classes.is_empty();
+        let unlabelled_test = test
+            .take_if(|test| !has_classes(test) && validation.as_ref().is_some_and(has_classes))
+            .map(|test| test.path);
+        Ok(Self { train, validation, test, unlabelled, unlabelled_test, classes_like_splits: Vec::new() })
+    }
+}
+
+impl SplitFolder {
+    fn look(path: PathBuf) -> Result<Self> {
+        let classes = folders_of_images(&path)?;
+        Ok(Self { path, classes, stranger: None })
+    }
+
+    /// A single folder with a name of its own is where images lie, and not what they show.
+    fn set_stranger_apart(&mut self, train: &Self) {
+        if let [only] = &self.classes[..]
+            && train.classes.len() > 1
+            && !train.classes.contains(only)
+        {
+            self.stranger = self.classes.pop();
         }
     }
-    Ok(names)
 }
 
-/// Such as `.ipynb_checkpoints`: nobody's images.
-fn is_hidden_folder(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")) && path.is_dir()
-}
-
-/// Whether there is an image anywhere in a folder.
-fn holds_images(folder: &Path) -> bool {
-    let mut entries = WalkDir::new(folder).follow_links(true).into_iter().flatten();
-    entries.any(|entry| entry.file_type().is_file() && is_image(entry.path()))
+fn is_split(name: &str) -> bool {
+    name == TEST_FOLDER || VALIDATION_FOLDERS.contains(&name) || UNLABELLED_FOLDERS.contains(&name)
 }
 
 /// The first folder of a path below the split; none for an image directly in it.
@@ -109,12 +148,6 @@ fn class_of(relative: &Path) -> Option<String> {
     let mut parts = relative.components();
     let first = parts.next()?;
     parts.next().map(|_file| first.as_os_str().to_string_lossy().into_owned())
-}
-
-pub(super) fn is_image(path: &Path) -> bool {
-    path.extension()
-        .and_then(|ending| ending.to_str())
-        .is_some_and(|ending| ENDINGS.contains(&ending.to_ascii_lowercase().as_str()))
 }
 
 #[cfg(test)]
@@ -140,8 +173,12 @@ mod tests {
         let image = train.image(1).unwrap();
         assert_eq!((image.height(), image.width(), image.channels(), image.pixels()[0]), (3, 4, 1, 20));
 
-        let test = crate::open(root.path(), Split::Test).unwrap();
-        assert_eq!((test.len(), test.label(0)), (1, Some(1)), "classes keep their numbers");
+        let validation = crate::open(root.path(), Split::Validation).unwrap();
+        assert_eq!((validation.len(), validation.label(0)), (1, Some(1)), "classes keep their numbers");
+        assert!(
+            matches!(crate::open(root.path(), Split::Test), Err(Error::NoSplit { .. })),
+            "is what it is called"
+        );
     }
 
     #[test]
@@ -150,11 +187,10 @@ mod tests {
         for (path, grey) in [("train/n01/a.png", 10), ("val/n01/b.png", 20), ("test/c.png", 30)] {
             write_image(root.path().join(path), grey);
         }
-        let test = crate::open(root.path(), Split::Test).unwrap();
-        assert_eq!((test.len(), test.label(0), test.image(0).unwrap().pixels()[0]), (1, Some(0), 20));
-        assert!(test.notes()[0].contains("test has no folders of classes: the test split is"));
-        assert!(test.notes()[0].ends_with("val"));
-        assert!(crate::open(root.path(), Split::Validation).is_err(), "it is the test split");
+        let validation = crate::open(root.path(), Split::Validation).unwrap();
+        assert_eq!((validation.len(), validation.label(0)), (1, Some(0)));
+        assert!(validation.notes()[0].ends_with("test have no labels: they are no test split"));
+        assert!(matches!(crate::open(root.path(), Split::Test), Err(Error::NoSplit { .. })));
         // Where nothing has classes, folders are what they are called.
         let flat = tempfile::tempdir().unwrap();
         for (path, grey) in [("train/a.png", 10), ("val/b.png", 20), ("test/c.png", 30)] {
@@ -162,6 +198,46 @@ mod tests {
         }
         let test = crate::open(flat.path(), Split::Test).unwrap();
         assert_eq!((test.label(0), test.image(0).unwrap().pixels()[0]), (None, 30));
+    }
+
+    #[test]
+    fn a_folder_that_only_the_test_split_has_is_no_class() {
+        let root = tempfile::tempdir().unwrap();
+        for (path, grey) in [("train/cat/a.png", 10), ("train/dog/b.png", 20), ("test/unlabelled/c.png", 30)]
+        {
+            write_image(root.path().join(path), grey);
+        }
+        let test = crate::open(root.path(), Split::Test).unwrap();
+        assert_eq!((test.label(0), test.class_names()), (None, &["cat".to_string(), "dog".to_string()][..]));
+        assert!(
+            test.notes()[0]
+                .ends_with("unlabelled is no class of the training split: its images have no labels")
+        );
+        // Where the validation split has classes, it is left alone.
+        write_image(root.path().join("val/dog/d.png"), 40);
+        assert!(matches!(crate::open(root.path(), Split::Test), Err(Error::NoSplit { .. })));
+        assert_eq!(crate::open(root.path(), Split::Validation).unwrap().label(0), Some(1));
+        // One class of the training split, or several of its own, are what they are called.
+        for path in ["test/dog/e.png", "test/fox/f.png"] {
+            write_image(root.path().join(path), 50);
+        }
+        let test = crate::open(root.path(), Split::Test).unwrap();
+        assert_eq!(test.class_names(), ["cat", "dog", "fox", "unlabelled"]);
+        assert!(test.notes().is_empty());
+    }
+
+    #[test]
+    fn no_image_is_in_two_splits_where_there_is_no_folder_of_training_images() {
+        let root = tempfile::tempdir().unwrap();
+        for path in ["val/cat/a.png", "val/dog/b.png", "test/cat/c.png"] {
+            write_image(root.path().join(path), 10);
+        }
+        let images = |split| crate::open(root.path(), split).map(|data| data.len()).ok();
+        assert_eq!([Split::Train, Split::Validation, Split::Test].map(images), [None, Some(2), Some(1)]);
+        write_image(root.path().join("cat/d.png"), 10);
+        assert_eq!([Split::Train, Split::Validation, Split::Test].map(images), [Some(4), None, None]);
+        let train = crate::open(root.path(), Split::Train).unwrap();
+        assert!(train.notes()[0].starts_with("without a folder `train`, `"), "{:?}", train.notes());
     }
 
     #[test]
@@ -174,6 +250,7 @@ mod tests {
         std::fs::rename(parts.join("x.png"), parts.join("x.part")).unwrap();
         let train = crate::open(root.path(), Split::Train).unwrap();
         assert_eq!((train.len(), train.class_names()), (1, &["dog".to_string()][..]));
+        assert!(train.notes()[0].starts_with("1 hidden images and folders of images are left out, such as"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::galaxy10::Galaxy10;
 #[cfg(feature = "hdf5")]
 pub(super) use super::hdf5_file::{holds, read};
 use super::npy::begins_with;
-use super::{ImageArray, ReadOptions, Split, folder};
+use super::{ImageArray, ReadOptions, Split, listing};
 use crate::{Error, Result};
 
 const MAGIC: &[u8] = b"\x89HDF\r\n\x1a\n";
@@ -56,7 +56,7 @@ fn only_file(folder: &Path) -> Option<PathBuf> {
     let mut found = None;
     for entry in std::fs::read_dir(folder).ok()? {
         let path = entry.ok()?.path();
-        if path.is_dir() || folder::is_image(&path) {
+        if path.is_dir() || listing::is_image(&path) {
             return None;
         }
         if path.extension().is_some_and(|ending| ending == "h5" || ending == "hdf5") {
@@ -186,6 +186,27 @@ mod file_tests {
             let message = odd(Some("train/images"), Some(&format!("labels/{name}")));
             let found = message.contains(&format!("labels/{name}: ")) && message.contains(cause);
             assert!(found, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_link_to_another_file_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::copy(fixture("hdf5/contiguous.h5"), folder.path().join("other.h5")).unwrap();
+        let path = folder.path().join("links.h5");
+        for (images, labels) in [("images", "none"), ("none", "labels")] {
+            let file = ::hdf5::File::create(&path).unwrap();
+            let pixels = ndarray::Array4::<u8>::zeros((5, 4, 6, 3));
+            if images == "images" {
+                file.link_external("other.h5", "images", "images").unwrap();
+            } else {
+                file.new_dataset_builder().with_data(&pixels).create("images").unwrap();
+                file.link_external("other.h5", "labels", labels).unwrap();
+            }
+            file.close().unwrap();
+            let message = problem_with(&path, names(None, None));
+            assert!(message.contains("is in another file, by an external link: "), "{message}");
+            assert!(message.contains("other.h5") && message.ends_with("links.h5"), "{message}");
         }
     }
 

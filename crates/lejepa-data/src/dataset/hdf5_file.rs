@@ -12,7 +12,7 @@ use super::ReadOptions;
 use super::array_labels::{check_label_shape, check_labels, wrong_label_type};
 use super::hdf5::invalid;
 use super::image_array::{FoundArray, ImageShape, ImageSource, wrong_image_type};
-use crate::{Error, Result};
+use crate::{Error, Result, regular_file};
 
 const IMAGES: [&str; 4] = ["images", "image", "x", "data"];
 const LABELS: [&str; 4] = ["ans", "labels", "label", "y"];
@@ -130,7 +130,7 @@ struct Hdf5File<'a> {
 impl<'a> Hdf5File<'a> {
     fn open(path: &'a Path, cache: usize) -> Result<Self> {
         // What the system has against it is said in the system's words.
-        let metadata = std::fs::File::open(path).and_then(|file| file.metadata());
+        let metadata = regular_file::open(path).and_then(|file| file.metadata());
         let metadata = metadata.map_err(|source| Error::Io { action: "read", path: path.into(), source })?;
         let mut options = hdf5::File::with_options();
         options.with_fapl(|access| access.chunk_cache(CACHE_SLOTS, cache, 0.75));

@@ -32,10 +32,13 @@ pub fn held_out(labels: &[usize]) -> Vec<usize> {
 /// The training split of a source without the images that evaluations ask about, if it has no test split for them.
 pub(super) fn without_held_out(source: &SourceConfig) -> Result<Box<dyn Dataset>> {
     let dataset = open_source(source, Split::Train)?;
-    match open_source(source, Split::Test) {
-        Err(Error::NoSplit { .. }) => {}
-        Ok(_) => return Ok(dataset),
-        Err(error) => return Err(error),
+    // Evaluations ask about the first of these that is there.
+    for split in [Split::Test, Split::Validation] {
+        match open_source(source, split) {
+            Err(Error::NoSplit { .. }) => {}
+            Ok(_) => return Ok(dataset),
+            Err(error) => return Err(error),
+        }
     }
     let unlabelled = |index: usize| Error::Setting {
         field: "data.hold_out",

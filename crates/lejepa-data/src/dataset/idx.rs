@@ -6,14 +6,13 @@
 //! bytes             row-major
 //! ```
 
-use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::GzDecoder;
 
 use super::{Dataset, Split};
-use crate::{Error, Image, Result, Stored};
+use crate::{Error, Image, Result, Stored, regular_file};
 
 /// Grey images of one size with labels, held in memory.
 #[derive(Debug)]
@@ -120,9 +119,13 @@ fn read_labels(path: &Path, images: usize) -> Result<Vec<u8>> {
 fn read(path: &Path, rank: usize) -> Result<(Vec<usize>, Vec<u8>)> {
     let failed = |source: std::io::Error| match source.kind() {
         std::io::ErrorKind::UnexpectedEof => invalid(path, "it ends too early"),
+        // What the decoder calls data that its checksum does not fit.
+        std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidData => {
+            invalid(path, format!("it is damaged: {source}"))
+        }
         _ => Error::Io { action: "read", path: path.into(), source },
     };
-    let file = BufReader::new(File::open(path).map_err(failed)?);
+    let file = BufReader::new(regular_file::open(path).map_err(failed)?);
     let gzipped = path.extension().is_some_and(|ending| ending == "gz");
     let mut reader: Box<dyn Read> = if gzipped { Box::new(GzDecoder::new(file)) } else { Box::new(file) };
 
@@ -227,6 +230,12 @@ mod tests {
         let mut packed = gzip(&images(500));
         packed.truncate(packed.len() / 2);
         assert!(error_of(&[("train-images-idx3-ubyte.gz", packed)]).contains("ends too early"));
+
+        let mut packed = gzip(&images(500));
+        let trailer = packed.len() - 8;
+        packed[trailer] ^= 1;
+        let message = error_of(&[("train-images-idx3-ubyte.gz", packed)]);
+        assert!(message.contains("it is damaged") && message.contains("checksum"), "{message}");
 
         let mut longer = images(5);
         longer.push(0);

@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
+
 use super::{Dataset, Split};
-use crate::{Error, Result, Stored};
+use crate::{Error, Result, Stored, regular_file};
 
 /// Image files, read when they are asked for.
 #[derive(Debug)]
@@ -35,7 +37,9 @@ impl ImageFiles {
         let count = listed.len();
         let mut files = Vec::with_capacity(count);
         let mut first_absent = None;
-        for file in listed {
+        // Looked for by all cores: on a network each look takes its time.
+        let is_there: Vec<bool> = listed.par_iter().map(|file| root.join(&file.path).is_file()).collect();
+        for (file, is_there) in listed.into_iter().zip(is_there) {
             if let Some(label) = file.label.filter(|&label| label >= class_names.len()) {
                 return Err(Error::Label {
                     name: file.path.display().to_string(),
@@ -43,11 +47,11 @@ impl ImageFiles {
                     classes: class_names.len(),
                 });
             }
-            if std::fs::metadata(root.join(&file.path)).is_err() {
+            if is_there {
+                files.push(file);
+            } else {
                 first_absent.get_or_insert(file.path);
-                continue;
             }
-            files.push(file);
         }
         if files.is_empty() {
             return Err(Error::NoImages { path: root.join(first_absent.unwrap_or_default()) });
@@ -64,10 +68,14 @@ impl ImageFiles {
         Ok(Self { root: root.into(), files, class_names, notes })
     }
 
-    /// With more to tell.
-    pub(super) fn with_notes(mut self, notes: Vec<String>) -> Self {
-        self.notes.extend(notes);
-        self
+    /// Files that were just found, with what there is to tell of them.
+    pub(super) fn found(
+        root: &Path,
+        files: Vec<ImageFile>,
+        class_names: Vec<String>,
+        notes: Vec<String>,
+    ) -> Self {
+        Self { root: root.into(), files, class_names, notes }
     }
 }
 
@@ -78,7 +86,7 @@ impl Dataset for ImageFiles {
 
     fn stored(&self, index: usize) -> Result<Stored> {
         let path = self.root.join(&self.files[index].path);
-        match std::fs::read(&path) {
+        match regular_file::read(&path) {
             Ok(bytes) => Ok(Stored::File(bytes)),
             Err(source) => Err(Error::Io { action: "read", path, source }),
         }

@@ -10,7 +10,7 @@ use super::image_array::FoundArray;
 use super::npy_array::NpyArray;
 use super::npy_header::MAGIC;
 use super::{ImageArray, Split, mapped_file};
-use crate::{Error, Result};
+use crate::{Error, Result, regular_file};
 
 /// Opens `.npy` files.
 #[derive(Debug)]
@@ -73,9 +73,7 @@ pub(super) fn array_names(split: Split) -> &'static [(&'static str, &'static str
 pub(super) fn begins_with(path: &Path, magic: &[u8]) -> bool {
     use std::io::Read;
     let mut bytes = vec![0; magic.len()];
-    path.is_file()
-        && std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut bytes)).is_ok()
-        && bytes == magic
+    regular_file::open(path).and_then(|mut file| file.read_exact(&mut bytes)).is_ok() && bytes == magic
 }
 
 fn find_images(folder: &Path, split: Split) -> Option<(PathBuf, Option<PathBuf>)> {

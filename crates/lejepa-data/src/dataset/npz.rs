@@ -6,9 +6,9 @@
 //! images labels | x y | arr_0 arr_1                                          a training split
 //! ```
 //!
-//! Stored arrays are mapped; compressed ones are decompressed into memory when a split is opened.
+//! Stored arrays are mapped; compressed ones are decompressed into memory when a split is opened. The checksums of
+//! both are compared.
 
-use std::fs::File;
 use std::io::{Cursor, Read};
 use std::path::Path;
 
@@ -19,8 +19,8 @@ use super::image_array::FoundArray;
 use super::npy::array_names;
 use super::npy_array::NpyArray;
 use super::npy_header::{self, NpyHeader};
-use super::{ImageArray, ReadOptions, Split, mapped_file};
-use crate::{Error, Result};
+use super::{ImageArray, ReadOptions, Split, checksum, mapped_file};
+use crate::{Error, Result, regular_file};
 
 /// Opens `.npz` archives.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Npz {
 /// The name of a zip archive's first member.
 fn first_member(path: &Path) -> Option<Vec<u8>> {
     let mut header = [0; 30];
-    let mut file = File::open(path).ok().filter(|_file| path.is_file())?;
+    let mut file = regular_file::open(path).ok()?;
     file.read_exact(&mut header).ok().filter(|()| header.starts_with(b"PK\x03\x04"))?;
     let mut name = vec![0; usize::from(u16::from_le_bytes([header[26], header[27]]))];
     file.read_exact(&mut name).ok().map(|()| name)
@@ -118,10 +118,12 @@ impl<'a> Archive<'a> {
             let start = member.data_start().and_then(|start| usize::try_from(start).ok());
             let place = start.zip(usize::try_from(member.size()).ok());
             let end = place.and_then(|(start, length)| start.checked_add(length));
-            return match start.zip(end) {
-                Some((start, end)) if end <= self.bytes.len() => Ok(self.bytes.slice(start..end)),
-                _ => Err("it lies outside the file".into()),
+            let Some((start, end)) = start.zip(end).filter(|(_, end)| *end <= self.bytes.len()) else {
+                return Err("it lies outside the file".into());
             };
+            let bytes = self.bytes.slice(start..end);
+            checksum::check(&bytes, member.crc32())?;
+            return Ok(bytes);
         }
         let mut bytes = Vec::new();
         let mut read = |limit: u64, bytes: &mut Vec<u8>| {
@@ -230,12 +232,33 @@ mod tests {
             for length in (0..whole.len()).step_by(13) {
                 assert!(read_all(&whole[..length]).is_err(), "{name} {length}");
             }
-            // Pixels and names may change unnoticed in stored arrays; nothing may stop the program.
+            // Names may change unnoticed; nothing may stop the program.
             for place in (0..whole.len()).step_by(7) {
                 let mut bytes = whole.clone();
                 bytes[place] ^= 0xff;
                 let _ = read_all(&bytes);
             }
+        }
+    }
+
+    #[test]
+    fn one_wrong_byte_of_an_array_is_an_error_whether_it_is_compressed_or_not() {
+        use std::io::Write;
+        let images = std::fs::read(fixture("npy/pair/images.npy")).unwrap();
+        for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
+            let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+            let options = zip::write::SimpleFileOptions::default().compression_method(method);
+            writer.start_file("images.npy", options).unwrap();
+            writer.write_all(&images).unwrap();
+            let mut bytes = writer.finish().unwrap().into_inner();
+            let (_folder, path) = written("whole.npz", &bytes);
+            open_with(&path, names(None, None)).unwrap();
+            // The last byte of the array is the one before the directory.
+            let directory = bytes.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
+            bytes[directory - 2] ^= 1;
+            let (_folder, path) = written("wrong.npz", &bytes);
+            let message = problem_with(&path, names(None, None));
+            assert!(message.contains("images: ") && message.contains("hecksum"), "{method}: {message}");
         }
     }
 

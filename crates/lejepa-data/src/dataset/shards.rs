@@ -14,17 +14,14 @@ pub(super) fn are_at(path: &Path, ending: &str) -> bool {
 }
 
 /// The files of a split in the order of their names. Files that name no split are training data, unless
-/// others name one; a set with validation files but no test files has those as its test split too.
+/// others name one.
 pub(super) fn of_split(path: &Path, ending: &str, split: Split) -> Result<Vec<PathBuf>> {
     let files = if path.is_dir() { list(path, ending)? } else { vec![path.to_path_buf()] };
     let of = |wanted| -> Vec<PathBuf> {
         files.iter().filter(|file| split_of(file) == Some(wanted)).cloned().collect()
     };
-    let has_test = !of(Split::Test).is_empty();
     let found = match split {
         Split::Train if files.iter().all(|file| split_of(file).is_none()) => files.clone(),
-        Split::Test if !has_test => of(Split::Validation),
-        Split::Validation if !has_test => Vec::new(),
         _ => of(split),
     };
     if found.is_empty() {
@@ -89,10 +86,10 @@ mod tests {
     }
 
     #[test]
-    fn nameless_files_are_training_data_and_validation_stands_in_for_test() {
+    fn nameless_files_are_training_data_and_validation_is_what_it_is_called() {
         assert_eq!(names(&["b.tar", "a.tar"], Split::Train).unwrap(), ["a.tar", "b.tar"]);
         assert_eq!(names(&["a.tar"], Split::Test), None);
-        assert_eq!(names(&["train.tar", "validation.tar"], Split::Test).unwrap(), ["validation.tar"]);
-        assert_eq!(names(&["train.tar", "validation.tar"], Split::Validation), None);
+        assert_eq!(names(&["train.tar", "validation.tar"], Split::Validation).unwrap(), ["validation.tar"]);
+        assert_eq!(names(&["train.tar", "validation.tar"], Split::Test), None);
     }
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::cut_files::CutFiles;
-use super::{Format, ImageFile, ImageFiles, Split, folder, numbered};
+use super::listing::is_image;
+use super::{Format, ImageFile, ImageFiles, Split, numbered};
 use crate::{Dataset, Error, Result};
 
 /// One dataset of a recipe.
@@ -35,7 +36,7 @@ pub struct ReadOptions {
     /// Name of the labels inside an HDF5, npz or Parquet file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<String>,
-    /// Whether JPEG files that are cut off are taken, with grey for what is missing; for every format.
+    /// Whether JPEG files that are cut off or damaged are taken, with grey for what is missing; for every format.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub accept_truncated: bool,
 }
@@ -132,7 +133,7 @@ pub fn open_files(paths: &[PathBuf], options: &ReadOptions) -> Result<Box<dyn Da
 
 /// Whether a file's name says that it is an image.
 pub fn is_image_file(path: &Path) -> bool {
-    path.is_file() && folder::is_image(path)
+    path.is_file() && is_image(path)
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
 //! The text files in which well-known sets list a split, one image per line.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
 use super::Split;
-use crate::{Error, Result};
+use crate::{Error, Result, regular_file};
 
 /// A file that a split cannot do without.
 pub(super) fn required(path: PathBuf, split: Split) -> Result<PathBuf> {
@@ -22,7 +21,7 @@ pub(super) fn read<T>(
     let invalid = |problem| Error::Invalid { format: "list", path: path.clone(), problem };
     let failed = |source| Error::Io { action: "read", path: path.clone(), source };
     let mut entries = Vec::new();
-    let file = BufReader::new(File::open(&path).map_err(failed)?);
+    let file = BufReader::new(regular_file::open(&path).map_err(failed)?);
     for (number, line) in (1..).zip(file.lines()) {
         let line = line.map_err(|source| match source.kind() {
             ErrorKind::InvalidData => invalid(format!("line {number}: not UTF-8")),

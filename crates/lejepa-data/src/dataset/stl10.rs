@@ -7,7 +7,6 @@
 //! class_names.txt                 one per line
 //! ```
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +14,7 @@ use bytes::Bytes;
 
 use super::classes::{self, Classes};
 use super::{Dataset, Split, layout_root, mapped_file, split_file};
-use crate::{Error, Image, Result, Stored};
+use crate::{Error, Image, Result, Stored, regular_file};
 
 const CLASS_COUNT: usize = 10;
 const SIDE: usize = 96;
@@ -103,7 +102,7 @@ fn find_root(path: &Path) -> Option<PathBuf> {
 fn read_labels(path: &Path, images: usize, class_count: usize) -> Result<Vec<u8>> {
     let failed = |source| Error::Io { action: "read", path: path.into(), source };
     let mut classes = Vec::new();
-    let file = File::open(path).map_err(failed)?;
+    let file = regular_file::open(path).map_err(failed)?;
     file.take(images as u64 + 1).read_to_end(&mut classes).map_err(failed)?;
     if classes.len() != images {
         let got = if classes.len() > images { "more".into() } else { classes.len().to_string() };

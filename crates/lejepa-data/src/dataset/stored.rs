@@ -9,7 +9,7 @@ use crate::{Image, ImageHash, Result};
 pub enum Stored {
     /// The bytes of a jpeg, png, webp, bmp, tiff or gif file.
     File(Vec<u8>),
-    /// The bytes of a JPEG file that is cut off, from somebody who takes it nevertheless.
+    /// The bytes of a JPEG file that is cut off or damaged, from somebody who takes it nevertheless.
     CutFile(Vec<u8>),
     /// Decoded pixels.
     Pixels(Image),

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use rayon::prelude::*;
 use tar::Archive;
 
+use super::array_labels::believed;
 use super::labels::Labels;
 use super::mapped_file::map;
 use super::{Dataset, Split, shards};
@@ -201,7 +202,7 @@ fn split_name(path: &str) -> Option<(&str, &str)> {
 fn read_number(content: &Bytes) -> std::result::Result<u32, String> {
     let text = content.get(..content.len().min(LABEL_BYTES)).and_then(|text| str::from_utf8(text).ok());
     let label = text.and_then(|text| text.trim().parse().ok());
-    label.ok_or_else(|| "expected a label in digits".into())
+    believed(label.ok_or("expected a label in digits")?).map(|label| label as u32)
 }
 
 fn read_json(content: &Bytes) -> std::result::Result<Option<u32>, String> {
@@ -211,8 +212,8 @@ fn read_json(content: &Bytes) -> std::result::Result<Option<u32>, String> {
     let json: serde_json::Value = serde_json::from_slice(content).map_err(|error| error.to_string())?;
     match json.get("label") {
         None | Some(serde_json::Value::Null) => Ok(None),
-        Some(label) => match label.as_u64().and_then(|label| u32::try_from(label).ok()) {
-            Some(label) => Ok(Some(label)),
+        Some(label) => match label.as_number().and_then(serde_json::Number::as_i128) {
+            Some(label) => believed(label).map(|label| Some(label as u32)),
             None => Err(format!("label {label} is no class number")),
         },
     }
@@ -312,9 +313,9 @@ mod tests {
             assert_eq!(data.label(index), Some(index));
         }
         assert!(data.name(2).ends_with("train-000001.tar image 0002.PNG"), "{}", data.name(2));
-        let test = crate::open(&fixture("shards"), Split::Test).unwrap();
-        assert_is_image(test.as_ref(), 0, 7);
-        assert_eq!((test.len(), test.label(0)), (1, Some(1)));
+        let validation = crate::open(&fixture("shards"), Split::Validation).unwrap();
+        assert_is_image(validation.as_ref(), 0, 7);
+        assert_eq!((validation.len(), validation.label(0)), (1, Some(1)));
     }
 
     #[test]
@@ -395,8 +396,14 @@ mod tests {
             let message = open_bytes(&entry(regular, name, content.as_bytes())).unwrap_err().to_string();
             assert!(message.contains(name), "{message}");
         }
-        let absurd = [entry(regular, "1.png", b"x"), entry(regular, "1.cls", b"4000000000")].concat();
-        assert!(matches!(open_bytes(&absurd), Err(Error::Label { .. })));
+        for (name, content) in
+            [("9.cls", "4000000000"), ("9.cls", "99999999999999"), ("9.json", r#"{"label": 1000001}"#)]
+        {
+            let absurd = [entry(regular, "9.png", b"x"), entry(regular, name, content.as_bytes())].concat();
+            let message = open_bytes(&absurd).unwrap_err().to_string();
+            let expected = format!("{name}: expected labels from 0 to 1000000, got ");
+            assert!(message.contains(&expected) && message.contains("data.tar"), "{message}");
+        }
         let deep = entry(regular, "1.json", &b"[".repeat(100_000));
         assert!(open_bytes(&deep).is_err());
     }

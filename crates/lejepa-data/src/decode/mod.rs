@@ -1,9 +1,10 @@
 //! From the bytes of an image file to pixels.
 //!
 //! Sizes and kinds are checked before anything is decoded; images come out upright (EXIF), in 8 bits, grey or
-//! colour. What a decoder would make up, clip or drop is an error: see [`sample_format`] and [`jpeg_end`].
+//! colour. What a decoder would make up, clip or drop is an error: see [`sample_format`], [`frames`] and [`jpeg`].
 
-mod jpeg_end;
+mod frames;
+mod jpeg;
 #[cfg(feature = "datasets")]
 pub(crate) mod left_out;
 mod sample_format;
@@ -20,7 +21,7 @@ use crate::{Error, Image, Result};
 /// The version of everything between the bytes of a file and the pixels that an encoder sees: decoding,
 /// resizing and preprocessing. Whoever changes a pixel raises it, and what was computed before is not found
 /// in any cache again.
-pub const DECODING: u32 = 2;
+pub const DECODING: u32 = 3;
 
 /// An image file whose header was read.
 pub(crate) struct Encoded<'a> {
@@ -40,6 +41,7 @@ impl<'a> Encoded<'a> {
         if format == Some(ImageFormat::Tiff) {
             sample_format::check_tiff(bytes)?;
         }
+        frames::check(bytes, format)?;
         let mut decoder: Box<dyn ImageDecoder + 'a> = Box::new(reader.into_decoder().map_err(Error::Decode)?);
         let (width, height) = decoder.dimensions();
         Image::check_size(height as usize, width as usize)?;
@@ -58,7 +60,7 @@ impl<'a> Encoded<'a> {
     /// The upright image.
     pub(crate) fn decode(self) -> Result<Image> {
         if self.format == Some(ImageFormat::Jpeg) {
-            jpeg_end::check(self.bytes)?;
+            jpeg::check(self.bytes)?;
         }
         self.decode_what_is_there()
     }
@@ -70,10 +72,10 @@ impl<'a> Encoded<'a> {
     }
 }
 
-/// Whether a file is a JPEG that ends too early.
+/// Whether a file is a JPEG without all of its image.
 #[cfg(feature = "datasets")]
 pub(crate) fn is_cut_jpeg(bytes: &[u8]) -> bool {
-    bytes.starts_with(&[0xff, 0xd8, 0xff]) && jpeg_end::check(bytes).is_err()
+    bytes.starts_with(&[0xff, 0xd8, 0xff]) && jpeg::check(bytes).is_err()
 }
 
 fn exchanges_sides(orientation: Orientation) -> bool {

@@ -16,6 +16,7 @@ const STRETCH: &str =
     "convert it with a stretch of your choice, such as `magick IN -contrast-stretch 0.1% -depth 8 OUT.png`";
 const CHOOSE_BANDS: &str = "choose one or three of them, such as `gdal_translate -b 3 -b 2 -b 1 IN OUT.tif`";
 const ONE_FILE_PER_PAGE: &str = "write one file per page, such as `magick IN OUT-%03d.png`";
+const ONE_FILE_PER_SLICE: &str = "write one file per slice, such as with `tifffile.imread` and `imwrite`";
 
 /// Refuses values that do not fit into 8 bits.
 pub(super) fn check(colour: ColorType) -> Result<()> {
@@ -37,6 +38,8 @@ const ALPHAS: [u16; 2] = [1, 2];
 /// Photometric interpretations with one and with four samples; the others have three.
 const ONE_SAMPLE: [u16; 4] = [0, 1, 3, 4];
 const CMYK: u16 = 5;
+/// The number of slices of a volume that is kept as one picture.
+const IMAGE_DEPTH: Tag = Tag::Unknown(32997);
 /// A picture that is a smaller copy of another one.
 const REDUCED: u32 = 1;
 
@@ -67,11 +70,26 @@ pub(super) fn check_tiff(bytes: &[u8]) -> Result<()> {
     if samples > base + alphas {
         return Err(unhandled(format!("{samples} bands"), CHOOSE_BANDS));
     }
+    let slices = slices(&mut file);
+    if slices > 1 {
+        return Err(unhandled(format!("{slices} slices"), ONE_FILE_PER_SLICE));
+    }
     let pages = pages(&mut file);
     if pages > 1 {
         return Err(unhandled(format!("{pages} pages"), ONE_FILE_PER_PAGE));
     }
     Ok(())
+}
+
+/// Slices that lie behind the first one without a page of their own: of volumes, and of large stacks by ImageJ,
+/// which says so in its description alone.
+fn slices(file: &mut Decoder<Cursor<&[u8]>>) -> usize {
+    let depth = file.find_tag_unsigned::<u32>(IMAGE_DEPTH).ok().flatten().unwrap_or(1);
+    let text = file.find_tag(Tag::ImageDescription).ok().flatten().and_then(|text| text.into_string().ok());
+    let text = text.filter(|text| text.starts_with("ImageJ="));
+    let images = text.iter().flat_map(|text| text.lines()).find_map(|line| line.strip_prefix("images="));
+    let images = images.and_then(|count| count.trim().parse().ok()).unwrap_or(1);
+    images.max(depth as usize)
 }
 
 /// Pictures of a file without thumbnails and smaller copies.
@@ -86,6 +104,6 @@ fn pages(file: &mut Decoder<Cursor<&[u8]>>) -> usize {
     pages
 }
 
-fn unhandled(found: impl Into<String>, advice: &'static str) -> Error {
+pub(super) fn unhandled(found: impl Into<String>, advice: &'static str) -> Error {
     Error::Unhandled { found: found.into(), advice }
 }

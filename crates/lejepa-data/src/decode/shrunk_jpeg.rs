@@ -6,7 +6,7 @@ use ::image::metadata::Orientation;
 use ::image::{DynamicImage, GrayImage, ImageError, ImageFormat, RgbImage};
 use jpeg_decoder::{Decoder, PixelFormat};
 
-use super::{jpeg_end, upright};
+use super::{jpeg, upright};
 use crate::{Error, Image, Result};
 
 /// At half size it is no faster than other code at full size; from a quarter on it is, and twice as fast
@@ -20,7 +20,7 @@ pub(crate) fn saves_time(bytes: &[u8], shrink: usize) -> bool {
 
 /// Decodes a JPEG at no less than `1 / shrink` of its size.
 pub(crate) fn decode(bytes: &[u8], shrink: usize, orientation: Orientation) -> Result<Image> {
-    jpeg_end::check(bytes)?;
+    jpeg::check(bytes)?;
     let mut decoder = Decoder::new(bytes);
     decoder.set_max_decoding_buffer_size(Image::PIXEL_LIMIT * 4);
     decoder.read_info().map_err(failed)?;

@@ -52,8 +52,8 @@ pub struct SplitInspection {
     pub grey: usize,
     /// Readable ones with transparency, which is left out.
     pub transparent: usize,
-    /// Readable ones with several frames, of which the first is used.
-    pub animated: usize,
+    /// Readable ones with several pictures (JPEG files such as MPO), of which the first is used.
+    pub several_pictures: usize,
     /// Readable ones that are cut off, if such are accepted: what is missing is grey.
     pub cut: usize,
     /// Images that cannot be read.
@@ -167,7 +167,7 @@ impl SplitInspection {
             sizes: ImageSizes::of(decoded.iter().flatten().map(|&(size, ..)| size).collect()),
             grey: decoded.iter().flatten().filter(|&&(_, channels, _)| channels == 1).count(),
             transparent: decoded.iter().flatten().filter(|(.., left)| left.transparency).count(),
-            animated: decoded.iter().flatten().filter(|(.., left)| left.frames).count(),
+            several_pictures: decoded.iter().flatten().filter(|(.., left)| left.pictures).count(),
             cut: decoded.iter().flatten().filter(|(.., left)| left.end).count(),
             unreadable: decoded.iter().filter(|image| image.is_err()).count(),
             unreadable_images: decoded
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(train.classes, [count("cat", 2), count("dog", 2)]);
         assert_eq!(test.classes, [count("cat", 0), count("dog", 2)]);
         assert_eq!((train.decoded, train.grey, train.unreadable), (5, 1, 1));
-        assert_eq!((train.transparent, test.transparent, test.animated), (0, 1, 0));
+        assert_eq!((train.transparent, test.transparent, test.several_pictures), (0, 1, 0));
         assert!(train.unreadable_images[0].name.ends_with("train/dog/broken.png"));
         assert!(train.unreadable_images[0].reason.contains("cannot decode image: "));
         let sizes = train.sizes.clone().unwrap();

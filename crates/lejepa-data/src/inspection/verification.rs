@@ -31,8 +31,8 @@ pub struct SplitVerification {
     pub content: String,
     /// Readable images with transparency, which is left out.
     pub transparent: usize,
-    /// Readable images with several frames, of which the first is used.
-    pub animated: usize,
+    /// Readable images with several pictures (JPEG files such as MPO), of which the first is used.
+    pub several_pictures: usize,
     /// Readable images that are cut off, if such are accepted: what is missing is grey.
     pub cut: usize,
     /// Images that cannot be read.
@@ -78,7 +78,7 @@ impl SplitVerification {
             images: dataset.len(),
             content: content.finalize().to_hex()[..16].into(),
             transparent: images.iter().filter(|(_, left, _)| left.transparency).count(),
-            animated: images.iter().filter(|(_, left, _)| left.frames).count(),
+            several_pictures: images.iter().filter(|(_, left, _)| left.pictures).count(),
             cut: images.iter().filter(|(_, left, _)| left.end).count(),
             unreadable: images.into_iter().filter_map(|(.., unreadable)| unreadable).collect(),
         }

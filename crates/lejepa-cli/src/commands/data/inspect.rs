@@ -104,7 +104,7 @@ fn print(inspection: &Inspection) {
         for note in &split.notes {
             output::line(format_args!("\nnote: {note}"));
         }
-        print_left_out(split.split, [split.transparent, split.animated, split.cut]);
+        print_left_out(split.split, [split.transparent, split.several_pictures, split.cut]);
         if split.unreadable > 0 {
             let SplitInspection { unreadable, decoded, .. } = split;
             let name = split.split.name();

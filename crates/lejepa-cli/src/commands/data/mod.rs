@@ -43,11 +43,11 @@ fn with_bar<T>(pass: impl FnOnce(&(dyn Fn(Progress) + Sync)) -> T) -> T {
 }
 
 /// Says what of readable images is not in their pixels.
-fn print_left_out(split: Split, [transparent, animated, cut]: [usize; 3]) {
+fn print_left_out(split: Split, [transparent, several_pictures, cut]: [usize; 3]) {
     for (count, what) in [
         (transparent, "have transparency, which is left out"),
-        (animated, "are animations: their first frame is used"),
-        (cut, "are cut off: what is missing is grey"),
+        (several_pictures, "hold several pictures (MPO), of which the first is used"),
+        (cut, "are cut off or damaged: what is missing is grey"),
     ] {
         if count > 0 {
             output::line(format_args!("\nnote: {count} {} images {what}", split.name()));

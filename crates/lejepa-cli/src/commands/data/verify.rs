@@ -35,7 +35,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         rows.extend(verification.splits.iter().map(row));
         output::line(table(&rows));
         let splits = verification.splits.iter();
-        splits.for_each(|split| print_left_out(split.split, [split.transparent, split.animated, split.cut]));
+        splits.for_each(|split| {
+            print_left_out(split.split, [split.transparent, split.several_pictures, split.cut])
+        });
     }
     Ok(if verification.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -1,7 +1,7 @@
 //! Hashes of what files hold, read by all cores.
 
 use std::collections::HashMap;
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use super::Hashing;
 use super::memo::{Memo, PathKey};
+use crate::regular_file;
 
 /// The hash of a file's content.
 pub(super) type Content = blake3::Hash;
@@ -162,9 +163,8 @@ fn hash(path: &Path) -> Option<Content> {
 
 /// The hash of a file, by all cores; `observe` is told how many bytes are done.
 fn hash_large(path: &Path, observe: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Option<Content> {
-    let file = File::open(path).ok()?;
-    // A pipe would be waited for, for ever.
-    let length = file.metadata().ok().filter(Metadata::is_file)?.len();
+    let file = regular_file::open(path).ok()?;
+    let length = file.metadata().ok()?.len();
     let mut hasher = blake3::Hasher::new();
     let mut block = Vec::with_capacity(usize::try_from(length).unwrap_or(BLOCK).min(BLOCK) + 1);
     loop {

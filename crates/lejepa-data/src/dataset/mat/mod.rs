@@ -11,13 +11,12 @@ mod element;
 
 pub(super) use array::Array;
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flate2::read::ZlibDecoder;
 
-use crate::{Error, Result};
+use crate::{Error, Result, regular_file};
 use array::Header;
 use element::{ByteOrder, COMPRESSED, Element, Elements, MATRIX};
 
@@ -43,7 +42,7 @@ impl MatFile {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let failed = |source| Error::Io { action: "read", path: path.into(), source };
         let mut bytes = Vec::new();
-        let file = File::open(path).map_err(failed)?;
+        let file = regular_file::open(path).map_err(failed)?;
         file.take(BYTE_LIMIT + 1).read_to_end(&mut bytes).map_err(failed)?;
         Self::from_bytes(path, bytes)
     }

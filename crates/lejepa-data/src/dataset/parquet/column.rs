@@ -8,6 +8,8 @@ use ::parquet::file::metadata::ColumnChunkMetaData;
 use ::parquet::schema::types::ColumnDescPtr;
 use bytes::Bytes;
 
+use super::super::array_labels::believed;
+use super::super::checksum;
 use super::content::Content;
 use super::page::{Place, Problem, find_values, look_up, present_rows};
 use super::page_cache::PageCache;
@@ -85,14 +87,16 @@ impl Chunk {
     }
 
     /// All rows as class numbers.
-    pub(super) fn labels(&self) -> Result<Vec<Option<u32>>, Problem> {
+    pub(super) fn labels(&self, first_row: usize) -> Result<Vec<Option<u32>>, Problem> {
         let mut labels = Vec::new();
         for page in &self.pages()?.data {
             let Values { content, places } = self.values(page)?;
             let bytes = content.read(0..content.len())?;
             for place in places {
                 let value = place.map(|place| bytes.get(place.range()).ok_or("a page ends too early"));
-                labels.push(value.transpose()?.map_or(Ok(None), label)?);
+                let row = first_row + labels.len();
+                let label = value.transpose()?.map_or(Ok(None), label);
+                labels.push(label.map_err(|problem| format!("row {row}: {problem}"))?);
             }
         }
         Ok(labels)
@@ -142,6 +146,9 @@ impl Chunk {
     }
 
     fn find_values(&self, page: &Page) -> Result<Values, Problem> {
+        if let Some(expected) = page.header.checksum {
+            checksum::check(&page.body, expected).map_err(|problem| format!("a page: {problem}"))?;
+        }
         let kind = self.column.physical_type();
         if page.header.kind == PageKind::Dictionary {
             let content = self.content(page.body.clone(), page.header.unpacked)?;
@@ -219,6 +226,6 @@ fn label(value: &[u8]) -> Result<Option<u32>, Problem> {
     };
     match label {
         -1 => Ok(None),
-        _ => u32::try_from(label).map(Some).map_err(|_| format!("label {label}")),
+        _ => believed(label.into()).map(|label| Some(label as u32)),
     }
 }

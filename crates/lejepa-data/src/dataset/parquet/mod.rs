@@ -68,7 +68,7 @@ impl Parquet {
             let first_in_set = values.len();
             for index in 0..shard.row_groups() {
                 let first = values.len();
-                let (images, labels) = shard.row_group(index)?;
+                let (images, labels) = shard.row_group(index, first - first_in_set)?;
                 values.extend(labels);
                 row_groups.push(RowGroup {
                     first,

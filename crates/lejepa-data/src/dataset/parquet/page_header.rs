@@ -16,6 +16,8 @@ pub(super) struct PageHeader {
     pub(super) encoding: usize,
     /// Where the levels are, which mark nulls.
     pub(super) levels: Levels,
+    /// CRC-32 of the page in the file, if its writer has made one.
+    pub(super) checksum: Option<u32>,
 }
 
 /// Levels come before the values.
@@ -40,6 +42,7 @@ impl PageHeader {
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let mut reader = Compact { bytes, position: 0 };
         let (mut kind, mut stored, mut unpacked, mut values, mut encoding) = (None, None, None, None, None);
+        let mut checksum = None;
         let (mut nulls_encoding, mut nulls, mut nesting, mut are_values_compressed) =
             (None, None, None, true);
         // The current field of each open structure.
@@ -60,7 +63,12 @@ impl PageHeader {
                 1 | 2 => {}
                 3 => reader.skip(1)?,
                 4..=6 => {
-                    let number = usize::try_from(reader.number()?).ok();
+                    let number = reader.number()?;
+                    if fields[..] == [4] {
+                        // Written as if it had a sign.
+                        checksum = i32::try_from(number).ok().map(i32::cast_unsigned);
+                    }
+                    let number = usize::try_from(number).ok();
                     // 5 is a data page, 7 a dictionary, 8 a data page of version 2.
                     match fields[..] {
                         [1] => kind = number,
@@ -90,7 +98,8 @@ impl PageHeader {
             _ => return None,
         };
         let (length, stored, unpacked) = (reader.position, stored?, unpacked?);
-        Some(Self { kind, length, stored, unpacked, values: values?, encoding: encoding?, levels })
+        let (values, encoding) = (values?, encoding?);
+        Some(Self { kind, length, stored, unpacked, values, encoding, levels, checksum })
     }
 }
 
@@ -150,6 +159,7 @@ mod tests {
             values: 7,
             encoding: 8,
             levels: Levels::Within { encoding: 3 },
+            checksum: None,
         };
         assert_eq!(PageHeader::parse(&[HEADER, b"the page"].concat()).unwrap(), expected);
     }

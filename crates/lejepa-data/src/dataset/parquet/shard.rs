@@ -72,8 +72,8 @@ impl Shard {
         self.metadata.num_row_groups()
     }
 
-    /// Where the images of a row group are, and its labels.
-    pub(super) fn row_group(&self, index: usize) -> Result<(Chunk, Vec<Option<u32>>)> {
+    /// Where the images of a row group are, and its labels; the first of them is row `first_row` of the file.
+    pub(super) fn row_group(&self, index: usize, first_row: usize) -> Result<(Chunk, Vec<Option<u32>>)> {
         let damaged = |problem: String| invalid(&self.path, problem);
         let group = self.metadata.row_group(index);
         let rows = rows_of(group);
@@ -83,7 +83,7 @@ impl Shard {
             Chunk::new(&self.file, metadata, rows, self.cache.clone()).map_err(damaged)
         };
         let labels = match self.labels {
-            Some(column) => chunk(column)?.labels().map_err(damaged)?,
+            Some(column) => chunk(column)?.labels(first_row).map_err(damaged)?,
             None => vec![None; rows],
         };
         Ok((chunk(self.images)?, labels))

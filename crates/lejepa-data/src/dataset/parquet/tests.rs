@@ -53,7 +53,7 @@ fn shards_of_the_hub_make_one_set_with_class_names() {
 
 #[test]
 fn every_form_of_a_column_gives_the_same_images() {
-    for name in ["plain", "zstd", "version2", "indexed", "full", "names"] {
+    for name in ["plain", "zstd", "version2", "indexed", "checksums", "full", "names"] {
         let data = open(&format!("{name}.parquet"), Split::Train).unwrap();
         assert_eq!((data.len(), data.class_names().len()), (8, 8), "{name}");
         for index in [5, 0, 7, 4, 1, 2, 3, 6, 5] {
@@ -142,6 +142,23 @@ fn labels_must_fit_the_class_names() {
         bytes[fox..fox + 7].fill(b' ');
     });
     assert!(error.unwrap().to_string().contains("is not one of 2 classes"));
+}
+
+#[test]
+fn labels_that_cannot_be_classes_are_named_with_file_and_row() {
+    let message = open("absurd.parquet", Split::Train).unwrap_err().to_string();
+    assert!(message.contains("row 1: expected labels from 0 to 1000000, got 5000000000"), "{message}");
+    assert!(message.ends_with("absurd.parquet"), "{message}");
+}
+
+/// Of a file without checksums, other pixels may come out; of one with them, nothing may.
+#[test]
+fn one_wrong_byte_of_a_page_with_a_checksum_is_an_error() {
+    let pixels = std::fs::read(fixture("checksums.parquet")).unwrap();
+    // The last pixels of the first image are before the first end of a PNG file.
+    let end = pixels.windows(4).position(|kind| kind == b"IEND").unwrap();
+    let message = error_of("checksums.parquet", |bytes| bytes[end - 8] ^= 1).unwrap().to_string();
+    assert!(message.contains("a page: it is damaged: its checksum is"), "{message}");
 }
 
 #[test]

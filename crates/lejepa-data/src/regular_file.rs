@@ -1,0 +1,66 @@
+//! Files that can be read to an end: pipes and devices would be waited for, or never end.
+
+use std::fs::File;
+use std::io::{Error, ErrorKind, Read, Result};
+use std::path::Path;
+
+/// Opens a file; an error if it is anything else, such as a pipe that nobody writes to.
+pub(crate) fn open(path: &Path) -> Result<File> {
+    let file = without_waiting().open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(Error::new(ErrorKind::InvalidInput, "it is not a regular file"))
+    }
+}
+
+/// All of a file.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    let mut file = open(path)?;
+    let mut bytes = Vec::with_capacity(file.metadata().map_or(0, |metadata| metadata.len() as usize));
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(unix)]
+fn without_waiting() -> std::fs::OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = File::options();
+    let flags = rustix::fs::OFlags::NONBLOCK.bits();
+    options.read(true).custom_flags(flags.cast_signed());
+    options
+}
+
+#[cfg(not(unix))]
+fn without_waiting() -> std::fs::OpenOptions {
+    let mut options = File::options();
+    options.read(true);
+    options
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pipes_devices_and_folders_are_errors_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe.png");
+        make_pipe(&pipe);
+        for path in [&pipe, Path::new("/dev/zero"), folder.path()] {
+            assert!(read(path).unwrap_err().to_string().contains("not a regular file"), "{}", path.display());
+        }
+        let file = folder.path().join("file");
+        std::fs::write(&file, b"bytes").unwrap();
+        assert_eq!(read(&file).unwrap(), b"bytes");
+    }
+}
+
+/// A pipe that nobody writes to.
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+pub(crate) fn make_pipe(path: &Path) {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+}
