@@ -49,6 +49,204 @@ fn vectors_and_what_lies_beside_them_replace_nothing_unless_told() {
 }
 
 #[test]
+fn files_with_one_stem_do_not_share_a_table() {
+    let folder = exported();
+    let path = folder.path();
+    let embed = |out: &'static str| ["embed", "data", "--encoder", "encoder.onnx", "--out", out];
+    lejepa_succeeds(path, &embed("mine.npy"));
+    let table = std::fs::read(path.join("mine.csv")).unwrap();
+    let said = refused(path, &embed("mine.safetensors"));
+    assert!(said.contains("replaced only with --overwrite: mine.csv"), "{said}");
+    assert!(!path.join("mine.safetensors").exists());
+    assert_eq!(std::fs::read(path.join("mine.csv")).unwrap(), table);
+
+    // While another process is at work on one of them.
+    let lock = lejepa_data::Lock::of_file(&path.join("both.csv")).unwrap();
+    let said = refused(path, &embed("both.npy"));
+    assert!(said.contains(&format!("process {}", std::process::id())), "{said}");
+    assert!(said.contains("is at work in: both.csv\nhint: wait for it"), "{said}");
+    lejepa_succeeds(path, &embed("both.parquet"));
+    drop(lock);
+    let hidden = |name: &str| name.starts_with('.');
+    let names = std::fs::read_dir(path).unwrap().map(|it| it.unwrap().file_name());
+    assert_eq!(names.filter(|name| hidden(&name.to_string_lossy())).count(), 0);
+}
+
+#[test]
+fn images_that_were_repaired_are_embedded_where_none_could_be() {
+    let folder = exported();
+    let path = folder.path();
+    std::fs::create_dir(path.join("photos")).unwrap();
+    std::fs::write(path.join("photos/a.png"), "no image").unwrap();
+    let embed = ["embed", "photos", "--encoder", "encoder.onnx", "--out", "few.npy"];
+    assert!(refused(path, &embed).contains("none of the images can be embedded"));
+    assert!(!path.join("few.npy.parts").exists());
+    let image = lejepa_data::Image::from_pixels(16, 16, 1, vec![9; 256]).unwrap();
+    image.write_png(&path.join("photos/a.png")).unwrap();
+    lejepa_succeeds(path, &embed);
+}
+
+#[test]
+fn an_export_replaces_that_of_the_same_run_and_nothing_else() {
+    let folder = exported();
+    let path = folder.path();
+    lejepa_succeeds(path, &["export", "run"]);
+    lejepa_succeeds(path, &["export", "run", "--precision", "f16"]);
+    lejepa_succeeds(
+        path,
+        &["train", "--config", "train.toml", "--out", "other", "--epochs", "1", "--set", "seed=9"],
+    );
+    let before = std::fs::read(path.join("encoder.onnx")).unwrap();
+    let said = refused(path, &["export", "other"]);
+    assert!(said.contains("replaced only with --overwrite: encoder.onnx"), "{said}");
+    assert_eq!(std::fs::read(path.join("encoder.onnx")).unwrap(), before);
+    lejepa_succeeds(path, &["export", "other", "--overwrite"]);
+    refused(path, &["export", "run"]);
+    for theirs in ["mine.onnx", "mine.safetensors"] {
+        std::fs::write(path.join(theirs), "mine").unwrap();
+        let said = refused(path, &["export", "run", "--out", theirs]);
+        assert!(said.contains(&format!("replaced only with --overwrite: {theirs}")), "{said}");
+        assert_eq!(std::fs::read_to_string(path.join(theirs)).unwrap(), "mine");
+        lejepa_succeeds(path, &["export", "run", "--out", theirs, "--overwrite"]);
+        lejepa_succeeds(path, &["export", "run", "--out", theirs]);
+    }
+}
+
+#[test]
+fn pictures_replace_those_of_the_same_command_and_nothing_else() {
+    let folder = exported();
+    let path = folder.path();
+    lejepa_succeeds(path, &["embed", "data", "--encoder", "encoder.onnx", "--out", "f.npy"]);
+    fixture::write_stripes(&path.join("more"), 20, 10);
+    let cases: [(&str, &[&str]); 6] = [
+        ("f.gauge.svg", &["gauge", "f.npy"]),
+        ("curves.svg", &["runs", "run", "--plot", "curves.svg"]),
+        ("data-contact-sheet.png", &["data", "inspect", "data"]),
+        ("views.png", &["data", "views", "data", "--config", "train.toml"]),
+        ("pca/sheet.png", &["pca", "encoder.onnx", "data", "--limit", "2", "--out", "pca"]),
+        (
+            "attention/1-train-images-idx3-ubyte-image-0.png",
+            &["attention", "encoder.onnx", "data", "--limit", "2", "--out", "attention"],
+        ),
+    ];
+    for (picture, command) in cases {
+        lejepa_succeeds(path, command);
+        lejepa_succeeds(path, command);
+        let made = std::fs::read(path.join(picture)).unwrap();
+        let _ = std::fs::remove_file(path.join(picture).with_file_name("made-by.json"));
+        std::fs::write(path.join(picture), "mine").unwrap();
+        let said = refused(path, command);
+        let place = picture.split('/').next().unwrap();
+        assert!(said.contains(&format!("replaced only with --overwrite: {place}")), "{said}");
+        assert_eq!(std::fs::read_to_string(path.join(picture)).unwrap(), "mine");
+        lejepa_succeeds(path, &[command, &["--overwrite"]].concat());
+        assert_eq!(std::fs::read(path.join(picture)).unwrap(), made, "{picture}");
+    }
+    // The same command on something else.
+    let said = refused(path, &["data", "views", "more", "--config", "train.toml"]);
+    assert!(said.contains("replaced only with --overwrite: views.png"), "{said}");
+    let said = refused(path, &["pca", "encoder.onnx", "more", "--limit", "2", "--out", "pca"]);
+    assert!(said.contains("replaced only with --overwrite: pca/"), "{said}");
+}
+
+#[test]
+fn a_report_is_replaced_by_the_same_evaluation_alone() {
+    let folder = exported();
+    let path = folder.path();
+    let suite = |seed: u8| {
+        let text =
+            format!("seed = {seed}\nbaselines = []\n[[probe]]\nkind = \"knn\"\nk = 5\ntemperature = 0.07\n");
+        std::fs::write(path.join("mine.toml"), text).unwrap();
+    };
+    suite(0);
+    let eval = ["eval", "encoder.onnx", "--suite", "mine.toml", "--data", "data", "--out", "three"];
+    lejepa_succeeds(path, &eval);
+    let absolute = [path.join("three/"), path.join("data/."), path.join("encoder.onnx")];
+    let [out, data, encoder] = absolute.each_ref().map(|path| path.to_str().unwrap());
+    lejepa_succeeds(path, &["eval", encoder, "--suite", "./mine.toml", "--data", data, "--out", out]);
+    let report = std::fs::read(path.join("three/report.md")).unwrap();
+
+    let differs = |more: &[&str], what: &str| {
+        let said = refused(path, &[&eval[..], more].concat());
+        let hint = "use another --out, or --overwrite to replace that: three";
+        assert!(said.contains(&format!("the folder holds a report of {what}: {hint}")), "{said}");
+        assert_eq!(std::fs::read(path.join("three/report.md")).unwrap(), report);
+    };
+    differs(&["--embedding", "cls_last2"], "encoder.onnx (other: output)");
+    differs(&["--batch", "3"], "encoder.onnx (other: batch)");
+    suite(1);
+    differs(&[], "another suite (other: seed)");
+    suite(0);
+    fixture::write_stripes(&path.join("data"), 160, 58);
+    differs(&[], "other images, labels or splits of data");
+    fixture::write_stripes(&path.join("data"), 160, 60);
+    lejepa_succeeds(path, &eval);
+    lejepa_succeeds(path, &["export", "run", "--outputs", "embedding"]);
+    differs(&[], "encoder.onnx (other: encoder)");
+    lejepa_succeeds(path, &[&eval[..], &["--overwrite"]].concat());
+
+    std::fs::write(path.join("file"), "mine").unwrap();
+    let said = refused(path, &[&eval[..7], &["file"]].concat());
+    assert!(
+        said.starts_with("error: a file is where a folder is to be made, choose another: file\n"),
+        "{said}"
+    );
+    assert_eq!(std::fs::read_to_string(path.join("file")).unwrap(), "mine");
+}
+
+#[test]
+fn another_output_needs_no_description_but_the_one_beside_the_encoder() {
+    let folder = exported();
+    let path = folder.path();
+    let embed = ["embed", "data", "--encoder", "encoder.onnx", "--embedding", "cls_last2", "--out"];
+    let said = lejepa_succeeds(path, &[&embed[..], &["two.npy"]].concat());
+    let said = String::from_utf8(said.stderr).unwrap();
+    let note = "note: images for encoder.onnx are prepared as preprocessor_config.json says";
+    assert!(said.contains(note) && said.contains("32 dimensions"), "{said}");
+    std::fs::remove_file(path.join("preprocessor_config.json")).unwrap();
+    let said = refused(path, &[&embed[..], &["three.npy"]].concat());
+    assert!(said.contains("--embedding needs a description of how images are prepared"), "{said}");
+}
+
+#[test]
+fn a_run_folder_has_one_writer_at_a_time() {
+    let folder = exported();
+    let path = folder.path();
+    lejepa_succeeds(path, &["export", "run", "--out", "weights.safetensors"]);
+    std::fs::write(path.join("grid.toml"), "recipe = \"train.toml\"\n[grid]\nseed = [1]\n").unwrap();
+    let dims = ["encoder.patch_size=4", "encoder.dim=16", "encoder.depth=2", "encoder.heads=2"];
+    let sets =
+        ["encoder.image_size=16", "encoder.channels=1"].iter().chain(&dims).flat_map(|set| ["--set", set]);
+    let import = ["import", "weights.safetensors", "--arch", "vit", "--out", "imported"];
+    let import: Vec<&str> = import.into_iter().chain(sets).collect();
+    let cases: [(&str, &[&str]); 4] = [
+        ("fresh", &["train", "--config", "train.toml", "--out", "fresh"]),
+        ("run", &["train", "--config", "train.toml", "--out", "./run/", "--epochs", "1"]),
+        ("swept", &["sweep", "grid.toml", "--out", "swept"]),
+        ("imported", &import),
+    ];
+    for (run, command) in cases {
+        let lock = lejepa_data::Lock::of_folder(&path.join(run)).unwrap();
+        let before = std::fs::read(path.join(run).join("metrics.jsonl")).ok();
+        let said = refused(path, command);
+        let process = std::process::id();
+        assert!(said.starts_with(&format!("error: process {process}")), "{said}");
+        assert!(said.contains(" is at work in: ") && said.contains("\nhint: wait for it"), "{said}");
+        assert_eq!(std::fs::read(path.join(run).join("metrics.jsonl")).ok(), before);
+        // Reading is everybody's.
+        if run == "run" {
+            lejepa_succeeds(path, &["export", "run"]);
+            lejepa_succeeds(path, &["runs", "run"]);
+        }
+        drop(lock);
+    }
+    // What a killed process has left is in nobody's way.
+    std::fs::write(path.join("run/.lejepa-lock"), "4000000 elsewhere\n").unwrap();
+    lejepa_succeeds(path, &["train", "--config", "train.toml", "--out", "run", "--epochs", "1"]);
+    lejepa_succeeds(path, &import);
+}
+
+#[test]
 fn a_description_of_another_encoder_is_neither_replaced_nor_believed() {
     let folder = exported();
     let path = folder.path();

@@ -124,7 +124,13 @@ fn a_fifth_can_be_held_out_and_is_what_an_evaluation_asks_about() {
 
     // A set with a test split holds nothing more back, and images without labels cannot be divided.
     let said = train(path, "split", &["--hold-out"]);
-    assert!(said.contains("160 images, ") && !said.contains("held out"), "{said}");
+    let note =
+        "note: nothing was held out of training: there is a test split, which evaluations ask about instead";
+    assert!(said.contains("160 images, ") && said.contains(note), "{said}");
+    let both = ["train", "--config", "train.toml", "--hold-out", "--set", "data.splits=[\"train\",\"test\"]"];
+    let refused = lejepa(path, &[&both[..], &["--out", "no"]].concat());
+    let stderr = String::from_utf8(refused.stderr).unwrap();
+    assert!(stderr.contains("`data.hold_out` must be absent where") && !path.join("no").exists(), "{stderr}");
     std::fs::create_dir(path.join("flat")).unwrap();
     std::fs::copy(path.join("folders/down/001.png"), path.join("flat/1.png")).unwrap();
     let refused =

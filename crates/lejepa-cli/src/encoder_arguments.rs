@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::Args;
-use lejepa_embed::{Encoder, EncoderBuilder, ForeignEncoder, InputSize, Provider};
+use lejepa_embed::{Encoder, EncoderBuilder, Error, ForeignEncoder, InputSize, Provider};
 
 use crate::hub_file;
 
@@ -53,7 +53,7 @@ pub(crate) struct EncoderArguments {
     preprocess: Option<PathBuf>,
 
     /// Which output of such an encoder is the embedding, if it has several
-    #[arg(long, value_name = "NAME", requires = "preprocess")]
+    #[arg(long, value_name = "NAME")]
     embedding: Option<String>,
 
     #[command(flatten)]
@@ -82,12 +82,29 @@ impl ComputingArguments {
 }
 
 impl EncoderArguments {
-    /// How the command opens its encoder.
-    pub(crate) fn opener(&self) -> Result<EncoderBuilder> {
-        match &self.preprocess {
-            Some(path) => self.described_by(path),
-            None => Ok(self.plain_opener()),
+    /// Opens a file that describes itself, or one of another project with --preprocess or the description beside
+    /// it. `finish` says what else the command wants.
+    pub(crate) fn open(
+        &self,
+        path: &Path,
+        finish: impl Fn(EncoderBuilder) -> EncoderBuilder,
+    ) -> Result<Encoder> {
+        if let Some(description) = &self.preprocess {
+            return Ok(finish(self.described_by(description)?).open(path)?);
         }
+        // Its embedding is that of its card: another one is that of a description.
+        let refused = match &self.embedding {
+            None => match finish(self.plain_opener()).open(path) {
+                Err(error @ Error::NotAnEncoder { .. }) => error.into(),
+                opened => return Ok(opened?),
+            },
+            Some(_) => {
+                anyhow!("--embedding needs a description of how images are prepared: --preprocess FILE")
+            }
+        };
+        let beside = hub_file::find(path)?.ok_or(refused)?;
+        eprintln!("note: images for {} are prepared as {} says", path.display(), beside.display());
+        Ok(finish(self.described_by(&beside)?).open(path)?)
     }
 
     /// How it opens an encoder that describes itself.
@@ -105,15 +122,10 @@ impl EncoderArguments {
     }
 
     /// How it opens an encoder of another project.
-    pub(crate) fn described_by(&self, path: &Path) -> Result<EncoderBuilder> {
+    fn described_by(&self, path: &Path) -> Result<EncoderBuilder> {
         let description =
             ForeignEncoder { preprocess: hub_file::read(path)?, output: self.embedding.clone() };
         Ok(self.plain_opener().foreign(description))
-    }
-
-    /// Whether a description was given.
-    pub(crate) fn is_described(&self) -> bool {
-        self.preprocess.is_some()
     }
 }
 

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use lejepa_data::write_atomically;
+use lejepa_data::{Claim, Job, Overwrite};
 use lejepa_embed::Preprocess;
 use serde_json::Value;
 
@@ -33,21 +33,23 @@ pub(crate) fn find(encoder: &Path) -> Result<Option<PathBuf>> {
 }
 
 /// Writes a description beside an encoder, and nowhere over that of another one; says where.
-pub(crate) fn write(encoder: &Path, description: &Value) -> Result<PathBuf> {
+pub(crate) fn write(encoder: &Path, description: &Value, overwrite: Overwrite) -> Result<PathBuf> {
     let mut description = description.clone();
     let shared = encoder.with_file_name(NAME);
-    let is_free = match shared.symlink_metadata().is_ok() {
-        true => parse(&shared).is_ok_and(|found| {
+    let is_free = |path: &Path| {
+        let is_its_own = |found: Value| {
             (found.get(ENCODER).is_some() && belongs_to(&found, encoder)) || found == description
-        }),
-        false => true,
+        };
+        path.symlink_metadata().is_err() || parse(path).is_ok_and(is_its_own)
     };
-    let path = if is_free { shared } else { own(encoder) };
+    let path = if is_free(&shared) { shared } else { own(encoder) };
+    let overwrite = if is_free(&path) { Overwrite::Always } else { overwrite };
     if let Some(fields) = description.as_object_mut() {
         fields.insert(ENCODER.into(), file_name(encoder).into());
     }
     let text = serde_json::to_string_pretty(&description)?;
-    write_atomically(&path, |file| writeln!(file, "{text}"))?;
+    let claim = Claim::of_files(std::slice::from_ref(&path), Job::new("export", [encoder]), overwrite)?;
+    claim.write(&path, format!("{text}\n").as_bytes())?;
     Ok(path)
 }
 
@@ -82,13 +84,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let (first, second) = (at("first.onnx"), at("second.onnx"));
-        assert_eq!(write(&first, &json!({ "size": 1 })).unwrap(), at(NAME));
+        assert_eq!(write(&first, &json!({ "size": 1 }), Overwrite::Never).unwrap(), at(NAME));
         assert_eq!(find(&first).unwrap(), Some(at(NAME)));
         assert_eq!(find(&second).unwrap(), None);
-        assert_eq!(write(&second, &json!({ "size": 2 })).unwrap(), at("second.preprocessor_config.json"));
+        assert_eq!(
+            write(&second, &json!({ "size": 2 }), Overwrite::Never).unwrap(),
+            at("second.preprocessor_config.json")
+        );
         assert_eq!(find(&second).unwrap(), Some(at("second.preprocessor_config.json")));
         // Again, with another content: its own file.
-        assert_eq!(write(&first, &json!({ "size": 3 })).unwrap(), at(NAME));
+        assert_eq!(write(&first, &json!({ "size": 3 }), Overwrite::Never).unwrap(), at(NAME));
         assert_eq!(parse(&at(NAME)).unwrap()["size"], 3);
     }
 
@@ -98,10 +103,16 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         for theirs in ["{\"size\": 7}", "no json"] {
             std::fs::write(at(NAME), theirs).unwrap();
-            let written = write(&at("encoder.onnx"), &json!({ "size": 1 })).unwrap();
+            let written = write(&at("encoder.onnx"), &json!({ "size": 1 }), Overwrite::Never).unwrap();
             assert_eq!(written, at("encoder.preprocessor_config.json"));
             assert_eq!(std::fs::read_to_string(at(NAME)).unwrap(), theirs);
         }
+        let own = at("encoder.preprocessor_config.json");
+        std::fs::write(&own, "{\"size\": 8}").unwrap();
+        let refused = write(&at("encoder.onnx"), &json!({ "size": 1 }), Overwrite::Never).unwrap_err();
+        assert!(refused.to_string().ends_with("encoder.preprocessor_config.json"), "{refused}");
+        assert_eq!(std::fs::read_to_string(&own).unwrap(), "{\"size\": 8}");
+        write(&at("encoder.onnx"), &json!({ "size": 1 }), Overwrite::Always).unwrap();
         std::fs::write(at(NAME), "{\"size\": 7}").unwrap();
         assert_eq!(find(&at("clip.onnx")).unwrap(), Some(at(NAME)));
     }

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use lejepa_data::{Image, Output};
+use lejepa_data::{Claim, Image, Job, Output};
 use lejepa_embed::Encoder;
 use lejepa_eval::{ImageList, Upsampling};
 
 use crate::encoder_arguments::{ComputingArguments, RuntimeArguments};
 use crate::source::SourceOptions;
+use crate::targets::TargetArguments;
 
 /// What every command that draws what an encoder sees takes.
 #[derive(Debug, Args)]
@@ -25,6 +26,9 @@ pub(crate) struct PictureArguments {
     /// Folder to write pictures into
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: PathBuf,
+
+    #[command(flatten)]
+    targets: TargetArguments,
 
     /// Most images to draw, at equal distances among all
     #[arg(long, value_name = "IMAGES", default_value_t = 100, value_parser = at_least_one)]
@@ -70,6 +74,15 @@ impl PictureArguments {
         Ok(encoder)
     }
 
+    /// The right to write into the folder: a picture of every image under its name, and what `more` names.
+    pub(crate) fn claim(&self, command: &str, subjects: &Subjects, more: &[&str]) -> Result<Claim> {
+        let inputs = std::iter::once(&self.encoder).chain(&self.paths);
+        let mut names: Vec<String> = subjects.names().map(|name| format!("{name}.png")).collect();
+        names.extend(more.iter().map(|name| name.to_string()));
+        let job = Job::new(command, inputs.map(PathBuf::as_path));
+        Ok(Claim::of_folder(&self.out, &names, job, self.targets.overwrite())?)
+    }
+
     /// The images.
     pub(crate) fn subjects(&self) -> Result<Subjects> {
         let sources: Vec<_> = self.paths.iter().map(|path| self.options.config(path)).collect();
@@ -89,6 +102,15 @@ impl Subjects {
         self.chosen.len()
     }
 
+    /// The names of all of them.
+    fn names(&self) -> impl Iterator<Item = String> {
+        let digits = self.len().to_string().len();
+        let name = move |(number, &index): (usize, &usize)| {
+            format!("{number:0digits$}-{}", file_name(&self.list.info(index).id))
+        };
+        (1..).zip(&self.chosen).map(name)
+    }
+
     /// A few at a time.
     pub(crate) fn chunks(&self) -> impl Iterator<Item = Vec<Subject>> {
         (0..self.len()).step_by(CHUNK).map(|start| self.read(start)).filter(|chunk| !chunk.is_empty())
@@ -96,14 +118,10 @@ impl Subjects {
 
     /// Those that can be read; the others are named on standard error.
     fn read(&self, start: usize) -> Vec<Subject> {
-        let digits = self.len().to_string().len();
         let mut subjects = Vec::new();
-        for (number, &index) in (1..).zip(&self.chosen).skip(start).take(CHUNK) {
+        for (&index, name) in self.chosen.iter().zip(self.names()).skip(start).take(CHUNK) {
             match self.list.image(index) {
-                Ok(image) => {
-                    let name = format!("{number:0digits$}-{}", file_name(&self.list.info(index).id));
-                    subjects.push(Subject { name, image });
-                }
+                Ok(image) => subjects.push(Subject { name, image }),
                 Err(error) => {
                     eprintln!("note: left out: {}", crate::failure::sentence(&anyhow::Error::new(error)));
                 }

@@ -1,15 +1,23 @@
-//! Files that are about to be written.
+//! Files that a user has named and that are about to be written.
 
-use std::path::PathBuf;
+use clap::Args;
+use lejepa_data::Overwrite;
 
-use anyhow::{Result, bail};
+/// What every command that writes where it is told to takes.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct TargetArguments {
+    /// Replace files that are there already and are not of the same command
+    #[arg(long)]
+    overwrite: bool,
+}
 
-/// Stops a command before its work if one of its files is there already and may be somebody's.
-pub(crate) fn refuse_existing(paths: &[PathBuf]) -> Result<()> {
-    match paths.iter().find(|path| path.symlink_metadata().is_ok()) {
-        Some(path) => {
-            bail!("there already, and replaced only with --overwrite: {}", path.display())
-        }
-        None => Ok(()),
+/// A drawing that tells what made it.
+pub(crate) fn marked_svg(mark: &str, svg: &str) -> String {
+    format!("<!-- {mark} -->\n{svg}")
+}
+
+impl TargetArguments {
+    pub(crate) fn overwrite(self) -> Overwrite {
+        if self.overwrite { Overwrite::Always } else { Overwrite::Never }
     }
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::{Error, Result};
+use crate::{Error, Result, lock};
 
 /// What the temporary names end in.
 const ENDING: &str = ".writing";
@@ -50,15 +50,35 @@ impl AtomicFile {
         Ok(Self { path: path.into(), temporary, file })
     }
 
+    /// Where its content will be.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Puts what was written into its place.
-    pub fn commit(mut self) -> Result<()> {
+    pub fn commit(self) -> Result<()> {
+        self.put(|temporary, path| std::fs::rename(temporary, path))
+    }
+
+    /// Puts what was written into its place if nothing is there, or the very same.
+    pub fn commit_new(self) -> Result<()> {
+        let path = self.path.clone();
+        match self.put(rename_new) {
+            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::AlreadyExists => {
+                Err(Error::Exists { path })
+            }
+            put => put,
+        }
+    }
+
+    fn put(mut self, rename: impl FnOnce(&Path, &Path) -> std::io::Result<()>) -> Result<()> {
         let failed = |source| Error::Io { action: "write", path: self.path.clone(), source };
         let Some(file) = self.file.take() else { return Ok(()) };
         let renamed = file
             .into_inner()
             .map_err(std::io::Error::from)
             .and_then(|file| file.sync_all())
-            .and_then(|()| std::fs::rename(&self.temporary, &self.path));
+            .and_then(|()| rename(&self.temporary, &self.path));
         if renamed.is_err() {
             // The first failure is the one to report.
             let _ = std::fs::remove_file(&self.temporary);
@@ -66,6 +86,43 @@ impl AtomicFile {
         renamed.map_err(failed)?;
         // The rename itself must survive a power cut.
         File::open(folder_of(&self.path)).and_then(|folder| folder.sync_all()).map_err(failed)
+    }
+}
+
+/// A rename that replaces nothing: of two processes at once one wins.
+fn rename_new(temporary: &Path, path: &Path) -> std::io::Result<()> {
+    match std::fs::hard_link(temporary, path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => match same_content(temporary, path) {
+            Ok(true) => {}
+            _ => return Err(error),
+        },
+        // A file system without links.
+        Err(error) => match path.symlink_metadata() {
+            Ok(_) => return Err(ErrorKind::AlreadyExists.into()),
+            Err(_) => return std::fs::rename(temporary, path).map_err(|_| error),
+        },
+        Ok(()) => {}
+    }
+    std::fs::remove_file(temporary)
+}
+
+fn same_content(one: &Path, other: &Path) -> std::io::Result<bool> {
+    let (one, other) = (File::open(one)?, File::open(other)?);
+    if one.metadata()?.len() != other.metadata()?.len() || !other.metadata()?.is_file() {
+        return Ok(false);
+    }
+    let (mut one, mut other) = (BufReader::new(one), BufReader::new(other));
+    loop {
+        let (left, right) = (one.fill_buf()?, other.fill_buf()?);
+        let length = left.len().min(right.len());
+        if left[..length] != right[..length] {
+            return Ok(false);
+        }
+        if length == 0 {
+            return Ok(left.is_empty() && right.is_empty());
+        }
+        one.consume(length);
+        other.consume(length);
     }
 }
 
@@ -88,7 +145,8 @@ impl Drop for AtomicFile {
     }
 }
 
-fn folder_of(path: &Path) -> &Path {
+/// Where a file lies.
+pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -122,22 +180,30 @@ fn sweep(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if name.starts_with('.') && name.ends_with(ENDING) && is_abandoned(&entry.path()) {
+        let is_ours = [ENDING, lock::ENDING].iter().any(|ending| name.ends_with(ending));
+        if name.starts_with('.')
+            && is_ours
+            && let Some(_held) = abandoned(&entry.path())
+        {
             // Somebody else may have been quicker.
             let _ = std::fs::remove_file(entry.path());
         }
     }
 }
 
-fn is_abandoned(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else { return false };
+/// A file that nobody writes or holds any more, held until it is removed.
+fn abandoned(path: &Path) -> Option<File> {
+    let file = File::open(path).ok()?;
     let modified = file.metadata().and_then(|metadata| metadata.modified());
     let age = modified.ok().and_then(|modified| modified.elapsed().ok()).unwrap_or_default();
-    match file.try_lock() {
-        Ok(()) => age > UNHELD,
-        Err(TryLockError::WouldBlock) => false,
-        Err(TryLockError::Error(_)) => age > UNTOUCHED,
-    }
+    // Young ones are not even tried: somebody may be about to lock them.
+    let is_abandoned = age > UNHELD
+        && match file.try_lock() {
+            Ok(()) => true,
+            Err(TryLockError::WouldBlock) => false,
+            Err(TryLockError::Error(_)) => age > UNTOUCHED,
+        };
+    is_abandoned.then_some(file)
 }
 
 #[cfg(test)]
@@ -172,6 +238,32 @@ mod tests {
         kept.commit().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"whole");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_new_file_replaces_nothing_but_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine.csv");
+        let put = |content: &[u8]| {
+            let mut file = AtomicFile::create(&path).unwrap();
+            file.write_all(content).unwrap();
+            file.commit_new()
+        };
+        put(b"first").unwrap();
+        put(b"first").unwrap();
+        for other in [&b"other"[..], b"first and more", b""] {
+            let message = put(other).unwrap_err().to_string();
+            assert!(message.starts_with("there already, and replaced only with --overwrite: "), "{message}");
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), b"first");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        // A link that leads nowhere is somebody's too.
+        #[cfg(unix)]
+        {
+            std::fs::remove_file(&path).unwrap();
+            std::os::unix::fs::symlink("nowhere", &path).unwrap();
+            assert!(matches!(put(b"first"), Err(Error::Exists { .. })));
+        }
     }
 
     #[test]

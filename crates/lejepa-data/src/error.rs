@@ -46,6 +46,26 @@ pub enum Error {
         /// Why it failed.
         source: std::io::Error,
     },
+    /// Somebody else writes the same.
+    #[error("{holder} is at work in: {}", path.display())]
+    Busy {
+        /// A process, as far as it is known.
+        holder: String,
+        /// The file or folder.
+        path: PathBuf,
+    },
+    /// A file that may be somebody's is where one is to be written.
+    #[error("there already, and replaced only with --overwrite: {}", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Nothing can be written into a file as if it were a folder.
+    #[error("a file is where a folder is to be made, choose another: {}", path.display())]
+    NotAFolder {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file is damaged or of another kind.
     #[error("not a valid {format} file ({problem}): {}", path.display())]
     Invalid {
@@ -59,6 +79,9 @@ pub enum Error {
     /// An image does not fit into a file format.
     #[error("cannot encode image")]
     Encode(#[source] ::image::ImageError),
+    /// The same for a PNG file with text in it.
+    #[error("cannot encode image")]
+    PngEncode(#[source] png::EncodingError),
     /// A file has a format that no reader knows.
     #[error("no images in a known format: {}", path.display())]
     UnknownFormat {

@@ -97,6 +97,20 @@ impl Image {
         encoded.decode()
     }
 
+    /// The bytes of a PNG file that says in a text chunk what made it, see [`Claim`](crate::Claim).
+    pub fn to_marked_png(&self, mark: &str) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let failed = |error: png::EncodingError| Error::PngEncode(error);
+        let mut encoder = png::Encoder::new(&mut bytes, self.width as u32, self.height as u32);
+        encoder.set_color(if self.channels == 1 { png::ColorType::Grayscale } else { png::ColorType::Rgb });
+        encoder.set_depth(png::BitDepth::Eight);
+        encoder.add_text_chunk("Software".into(), mark.into()).map_err(failed)?;
+        let mut writer = encoder.write_header().map_err(failed)?;
+        writer.write_image_data(&self.pixels).map_err(failed)?;
+        writer.finish().map_err(failed)?;
+        Ok(bytes)
+    }
+
     /// Writes a PNG file.
     pub fn write_png(&self, path: &Path) -> Result<()> {
         write_atomically(path, |file| {

@@ -21,6 +21,7 @@
 mod atomic_file;
 #[cfg(feature = "datasets")]
 mod batch;
+mod claim;
 #[cfg(feature = "datasets")]
 mod dataset;
 mod decode;
@@ -29,6 +30,7 @@ mod error;
 mod image;
 #[cfg(feature = "datasets")]
 mod inspection;
+mod lock;
 mod preprocess;
 mod preprocessor_config;
 mod random;
@@ -42,6 +44,7 @@ mod views;
 pub use atomic_file::{AtomicFile, write_atomically};
 #[cfg(feature = "datasets")]
 pub use batch::{Batch, BatchConfig, BatchSource, BatchStream, BrokenImage, Part, Sampler, ViewBatch};
+pub use claim::{Claim, Job, Overwrite};
 #[cfg(feature = "datasets")]
 pub use dataset::{
     CachePlace, Cached, DataConfig, Dataset, FileFacts, Fingerprinter, Format, Hashing, Matrix, MatrixValues,
@@ -60,6 +63,7 @@ pub use inspection::{
     ClassCount, ContactSheet, ImageSize, ImageSizes, Inspection, Progress, SheetCell, SheetRow,
     SplitInspection, SplitVerification, Verification,
 };
+pub use lock::{Hold, Lock};
 pub use preprocess::{Interpolation, Preprocess, ResizeRule};
 pub use random::{Purpose, generator};
 pub use seen_images::{ImageHash, SeenImages, SeenShare};

@@ -54,7 +54,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A folder with something else in it is not written to.
-    #[error("the folder holds {found}: use another --out, or remove {}", folder.display())]
+    #[error("the folder holds {found}: use another --out, or --overwrite to replace that: {}", folder.display())]
     OtherReport {
         /// What is in there.
         found: String,
@@ -147,8 +147,10 @@ pub enum Error {
         folder: PathBuf,
     },
     /// Another process writes into the same folder.
-    #[error("another process is at work in: {}", folder.display())]
+    #[error("{holder} is at work in: {}", folder.display())]
     Busy {
+        /// A process, as far as it is known.
+        holder: String,
         /// The folder.
         folder: PathBuf,
     },
@@ -309,6 +311,14 @@ pub enum Error {
     /// There is nothing to segment with.
     #[error("no encoder to segment with")]
     NoCandidate,
+    /// A file of features could not be written.
+    #[error("cannot write: {}", path.display())]
+    FeatureFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: Box<Error>,
+    },
     /// A file could not be written.
     #[error("cannot write")]
     Write(#[source] std::io::Error),

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use lejepa_data::{Hashing, Output};
 
+use crate::identity::Identity;
 use crate::set_run::SetRun;
 use crate::training_overlap::overlaps;
 use crate::video_run::VideoRun;
@@ -25,7 +26,7 @@ pub struct Candidate<'a> {
 }
 
 /// The folder beside extracted features in which hashes of the data's files are remembered.
-const HASHES: &str = "hashes";
+pub(crate) const HASHES: &str = "hashes";
 
 /// What is to be scored with what.
 pub struct Evaluation<'a> {
@@ -153,6 +154,11 @@ impl Evaluation<'_> {
     /// the work: that is [`Error::Stopped`], and the same evaluation goes on later.
     pub fn run(&self, observe: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>) -> Result<Report> {
         let mut observer = Observer { observe };
+        let _lock = self.folder.lock()?;
+        let hashes = self.cache.join(HASHES);
+        self.datasets.iter().try_for_each(|dataset| dataset.identify(&hashes, &mut observer))?;
+        let video = self.video.as_ref().map(|video| (video, hashes.as_path()));
+        let identity = Identity::new(self.suite, self.datasets, self.candidates, video)?;
         let videos = self.video.as_ref().map(VideoRun::plan).transpose()?.unwrap_or_default();
         let mut report = Report {
             format: Report::FORMAT,
@@ -168,8 +174,7 @@ impl Evaluation<'_> {
             videos: Vec::new(),
             demonstration: None,
         };
-        let sets: Vec<[&str; 2]> = self.datasets.iter().map(LabelledSet::place).collect();
-        self.folder.claim(&report, &sets, self.video.is_some())?;
+        self.folder.claim(&identity)?;
         if let Some(demonstration) = &self.suite.demonstration {
             observer.tell(Event::Demonstrating)?;
             report.demonstration = Some(demonstration.run()?);
@@ -177,8 +182,7 @@ impl Evaluation<'_> {
             observer.tell(Event::Scored(&report))?;
         }
         for dataset in self.datasets {
-            dataset.identify(&self.cache.join(HASHES), &mut observer)?;
-            let seen = overlaps(dataset, self.candidates, &self.cache.join(HASHES))?;
+            let seen = overlaps(dataset, self.candidates, &hashes)?;
             report.datasets.push(DatasetReport { seen, ..dataset.report(self.suite)? });
             SetRun::new(self, dataset, &mut report, &mut observer).run()?;
         }

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use lejepa_data::{Hold, Lock};
 use serde::Serialize;
 
-use crate::extraction::{ABOUT, About, Hold, KEY, LOCK, Lock};
+use crate::extraction::{ABOUT, About, KEY, LOCK};
 use crate::{Error, Key, Result};
 
 /// Digits of an entry's name.

@@ -171,6 +171,17 @@ impl LabelledSet {
         [&self.name, &self.path]
     }
 
+    /// Of the images and labels that are learnt from and asked about, after [`Self::identify`].
+    pub(crate) fn fingerprints(&self) -> Result<[String; 2]> {
+        let of = |part: &LabelledImages| -> Result<String> {
+            let labels: Vec<u8> =
+                part.labels.iter().flat_map(|label| (*label as u64).to_le_bytes()).collect();
+            let (images, classes) = (part.images.fingerprint()?, self.classes.join("\0"));
+            Ok(Fingerprinter::combined([images.as_bytes(), &labels, classes.as_bytes()]))
+        };
+        Ok([of(&self.train)?, of(&self.test)?])
+    }
+
     /// What a user should know about the data, such as listed images that are not there.
     pub fn notes(&self) -> &[String] {
         &self.notes

@@ -25,6 +25,7 @@ mod feature_file;
 mod features;
 mod footnotes;
 mod html;
+mod identity;
 mod image_list;
 mod isotropy;
 mod isotropy_table;

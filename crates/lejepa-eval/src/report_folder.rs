@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! report.json              everything, see [`Report`]
+//! identity.json            what it is of: suite, images, encoders, by their content
 //! report.md, report.html   for people
 //! scores.csv, classes.csv, confusion.csv
 //! draws/flowers102.csv     training samples of every draw
@@ -14,28 +15,48 @@
 
 use std::path::{Path, PathBuf};
 
-use lejepa_data::write_atomically;
+use lejepa_data::{Lock, Overwrite, write_atomically};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{CandidateInfo, Draw, Error, ImageList, Report, Result, Shots, to_csv, to_html, to_markdown};
+use crate::identity::Identity;
+use crate::spreadsheet::plain;
+use crate::suite::is_plain_name;
+use crate::{Draw, Error, ImageList, Report, Result, Shots, to_csv, to_html, to_markdown, video_run};
 
 /// Where an evaluation writes.
 #[derive(Debug, Clone)]
 pub struct ReportFolder {
     path: PathBuf,
+    overwrite: Overwrite,
+}
+
+/// What is kept between two evaluations.
+#[derive(Serialize, Deserialize)]
+struct Kept<T> {
+    /// Of its key and content.
+    blake3: String,
+    content: T,
+}
+
+fn checksum(key: &str, content: &impl Serialize) -> Result<String> {
+    let json = serde_json::to_vec(&(key, content)).map_err(Error::Json)?;
+    Ok(blake3::hash(&json).to_hex()[..32].to_string())
 }
 
 /// A line of a list of drawn samples.
 #[derive(Serialize)]
-struct DrawnSample<'a> {
+struct DrawnSample {
     shots: Shots,
     draw: usize,
-    image: &'a str,
-    class: &'a str,
+    image: String,
+    class: String,
 }
 
-/// Files of a report besides `report.json`.
+/// What the report is of.
+const IDENTITY: &str = "identity.json";
+const REPORT: &str = "report.json";
+/// Files of a report besides these.
 const WRITTEN: [&str; 7] = [
     "report.md",
     "report.html",
@@ -46,57 +67,10 @@ const WRITTEN: [&str; 7] = [
     "verdicts.csv",
 ];
 
-/// What tells one evaluation from another, of any version of the report.
-#[derive(Deserialize)]
-struct EarlierReport {
-    suite: String,
-    candidates: Vec<EarlierCandidate>,
-    datasets: Vec<EarlierDataset>,
-    #[serde(default)]
-    videos: Vec<serde::de::IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct EarlierCandidate {
-    name: String,
-    description: String,
-    fingerprint: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct EarlierDataset {
-    name: String,
-    path: String,
-}
-
-impl EarlierReport {
-    /// What of it the new report will not have, in words. A set that was not reached is no difference, nor is
-    /// an encoder that was trained further or moved.
-    fn differs(&self, new: &Report, sets: &[[&str; 2]], has_video: bool) -> Option<String> {
-        if self.suite != new.suite {
-            return Some(format!("a report of the suite {}", self.suite));
-        }
-        let known = |set: &&EarlierDataset| sets.contains(&[set.name.as_str(), set.path.as_str()]);
-        if let Some(set) = self.datasets.iter().find(|set| !known(set)) {
-            return Some(format!("a report of {}", set.path));
-        }
-        let known = |candidate: &&EarlierCandidate| {
-            let same_weights =
-                |it: &CandidateInfo| it.fingerprint.is_some() && it.fingerprint == candidate.fingerprint;
-            let same = |it: &CandidateInfo| it.description == candidate.description || same_weights(it);
-            candidate.fingerprint.is_none() || new.candidates.iter().any(same)
-        };
-        if let Some(candidate) = self.candidates.iter().find(|candidate| !known(candidate)) {
-            return Some(format!("a report of {}, {}", candidate.name, candidate.description));
-        }
-        (!self.videos.is_empty() && !has_video).then(|| "masks of clips".into())
-    }
-}
-
 impl ReportFolder {
     /// A folder that need not be there yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self { path: path.into(), overwrite: Overwrite::Never }
     }
 
     /// Where it is.
@@ -104,31 +78,52 @@ impl ReportFolder {
         &self.path
     }
 
+    /// Replaces whatever report is there.
+    pub fn overwriting(self, overwrite: Overwrite) -> Self {
+        Self { overwrite, ..self }
+    }
+
+    /// The right to write into it, which one process at a time has.
+    pub(crate) fn lock(&self) -> Result<Lock> {
+        Ok(Lock::of_folder(&self.path)?)
+    }
+
+    /// Whether what lies in the way may be removed.
+    pub(crate) fn overwrites(&self) -> bool {
+        self.overwrite == Overwrite::Always
+    }
+
     /// Makes sure that what lies in the folder is of the same evaluation, begun or done before, and removes
-    /// what this one will not write again. A report of other data, another suite or other encoders stays.
-    pub(crate) fn claim(&self, report: &Report, sets: &[[&str; 2]], has_video: bool) -> Result<()> {
+    /// what this one will not write again. A report of anything else stays, unless the user says otherwise.
+    pub(crate) fn claim(&self, identity: &Identity) -> Result<()> {
         let refuse = |found: String| Err(Error::OtherReport { found, folder: self.path.clone() });
-        let mut is_ours = false;
-        if let Ok(bytes) = std::fs::read(self.path.join("report.json")) {
-            is_ours = true;
-            let Ok(earlier) = serde_json::from_slice::<EarlierReport>(&bytes) else {
-                return refuse("a report.json that is not of an evaluation".into());
-            };
-            if let Some(found) = earlier.differs(report, sets, has_video) {
-                return refuse(found);
+        let path = self.path.join(IDENTITY);
+        let found = std::fs::read(&path).ok();
+        let earlier: Option<Identity> = found.as_ref().and_then(|json| serde_json::from_slice(json).ok());
+        let lost = match &earlier {
+            Some(earlier) => earlier.lost_in(identity),
+            None => {
+                let mut names = [IDENTITY, REPORT].iter().chain(&WRITTEN);
+                let foreign = names.find(|name| self.path.join(name).symlink_metadata().is_ok());
+                foreign.map(|name| format!("a {name} that is of no evaluation, or of an earlier version"))
             }
-        } else if let Some(name) = WRITTEN.iter().find(|name| self.path.join(name).exists()) {
-            return refuse(format!("a {name} that is not of an evaluation"));
+        };
+        if let Some(found) = lost.clone().filter(|_| !self.overwrites()) {
+            return refuse(found);
         }
-        for name in WRITTEN {
-            self.remove(&self.path.join(name))?;
+        WRITTEN.iter().try_for_each(|name| self.remove(&self.path.join(name)))?;
+        if lost.is_some() {
+            self.remove(&self.path.join(REPORT))?;
         }
-        // What else is in there is not of an evaluation.
-        let draws = self.path.join("draws");
-        for [set, _] in sets.iter().filter(|_| is_ours) {
-            self.remove(&draws.join(format!("{set}.csv")))?;
+        // What else is in these folders is not of an evaluation.
+        if let Some(earlier) = &earlier {
+            let sets = earlier.sets().filter(|name| is_plain_name(name));
+            sets.map(|set| self.draws(set)).try_for_each(|path| self.remove(&path))?;
+            let clips = earlier.clips().filter(|name| is_plain_name(name));
+            clips.filter(|_| lost.is_some()).try_for_each(|clip| video_run::remove(&self.path, clip))?;
         }
-        Ok(())
+        let json = serde_json::to_vec_pretty(identity).map_err(Error::Json)?;
+        Ok(write_atomically(&path, |file| file.write_all(&json))?)
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
@@ -144,7 +139,7 @@ impl ReportFolder {
     pub(crate) fn write(&self, report: &Report) -> Result<()> {
         let json = serde_json::to_string_pretty(report).map_err(Error::Json)? + "\n";
         let mut files = vec![
-            ("report.json", json.into_bytes()),
+            (REPORT, json.into_bytes()),
             ("report.md", to_markdown(report).into_bytes()),
             ("report.html", to_html(report).into_bytes()),
         ];
@@ -167,7 +162,7 @@ impl ReportFolder {
             for draw in draws {
                 for &sample in &draw.samples {
                     let info = images.info(sample);
-                    let (image, class) = (info.id.as_str(), info.class.unwrap_or_default());
+                    let (image, class) = (plain(&info.id), plain(info.class.unwrap_or_default()));
                     let line = DrawnSample { shots: *shots, draw: draw.number, image, class };
                     writer.serialize(line).map_err(Error::Csv)?;
                 }
@@ -177,18 +172,23 @@ impl ReportFolder {
         if text.is_empty() {
             return Ok(());
         }
-        let path = self.path.join("draws").join(format!("{dataset}.csv"));
-        Ok(write_atomically(&path, |file| file.write_all(&text))?)
+        Ok(write_atomically(&self.draws(dataset), |file| file.write_all(&text))?)
     }
 
-    /// What was measured before; nothing if the file is not there or not whole.
-    pub(crate) fn read_cell<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
-        serde_json::from_slice(&std::fs::read(self.cell(key)).ok()?).ok()
+    /// What was measured before; nothing if the file is not there, or not as it was written under this key.
+    pub(crate) fn read_cell<T: Serialize + DeserializeOwned>(&self, key: &str) -> Option<T> {
+        let kept: Kept<T> = serde_json::from_slice(&std::fs::read(self.cell(key)).ok()?).ok()?;
+        (kept.blake3 == checksum(key, &kept.content).ok()?).then_some(kept.content)
     }
 
     pub(crate) fn write_cell(&self, key: &str, cell: &impl Serialize) -> Result<()> {
-        let json = serde_json::to_vec(cell).map_err(Error::Json)?;
+        let kept = Kept { blake3: checksum(key, cell)?, content: cell };
+        let json = serde_json::to_vec(&kept).map_err(Error::Json)?;
         Ok(write_atomically(&self.cell(key), |file| file.write_all(&json))?)
+    }
+
+    fn draws(&self, dataset: &str) -> PathBuf {
+        self.path.join("draws").join(format!("{dataset}.csv"))
     }
 
     fn cell(&self, key: &str) -> PathBuf {

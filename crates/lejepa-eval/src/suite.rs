@@ -169,7 +169,7 @@ impl Suite {
 }
 
 /// A folder's name, and not a path that leads elsewhere.
-fn is_plain_name(name: &str) -> bool {
+pub(crate) fn is_plain_name(name: &str) -> bool {
     Path::new(name).file_name().is_some_and(|file| file == name)
 }
 

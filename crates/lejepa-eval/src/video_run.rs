@@ -1,8 +1,9 @@
 //! The clips of an evaluation: masks by attention, and by following the first of the true ones.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 
-use crate::evaluation::Observer;
+use crate::evaluation::{HASHES, Observer};
 use crate::program::program;
 use crate::{
     ATTENTION_MASS, AttentionSettings, Candidate, Clip, ClipReport, ClipSet, Error, Evaluation, Event,
@@ -21,6 +22,10 @@ pub(crate) struct VideoRun<'a> {
     candidates: Vec<SegmentationCandidate<'a>>,
 }
 
+/// Folders in which masks of clips lie.
+const FOLDER: &str = "video";
+const METHODS: [&str; 2] = ["attention", "propagation"];
+
 /// In the folder of a clip's masks: the name of what they are of.
 const MARK: &str = "cell.txt";
 
@@ -31,7 +36,8 @@ impl<'a> VideoRun<'a> {
         let attention = SegmentationMethod::Attention { settings, head: None };
         let settings = PropagationSettings::default();
         let propagation = SegmentationMethod::Propagation { settings, first_mask: None };
-        let runs = [("attention", attention, false), ("propagation", propagation, true)];
+        let [by_attention, by_propagation] = METHODS;
+        let runs = [(by_attention, attention, false), (by_propagation, propagation, true)];
         let runs: Vec<Self> = runs
             .into_iter()
             .map(|(name, method, needs_masks)| Self {
@@ -54,7 +60,7 @@ impl<'a> VideoRun<'a> {
         report: &mut Report,
         observer: &mut Observer<'_>,
     ) -> Result<()> {
-        let out = evaluation.folder.path().join("video").join(self.name);
+        let out = evaluation.folder.path().join(FOLDER).join(self.name);
         let segmentation = Segmentation {
             method: self.method.clone(),
             candidates: &self.candidates,
@@ -91,18 +97,21 @@ impl<'a> VideoRun<'a> {
         evaluation: &Evaluation<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<ClipReport> {
-        let key = self.key(segmentation, clip)?;
+        let key = self.key(segmentation, clip, &evaluation.cache.join(HASHES))?;
         let folder = segmentation.out.join(&clip.name);
         let mark = folder.join(MARK);
         let is_of_it = std::fs::read_to_string(&mark).is_ok_and(|found| found.trim() == key);
         if let Some(found) = evaluation.folder.read_cell(&key).filter(|_| is_of_it) {
             return Ok(found);
         }
-        // Masks of something else are not left behind.
-        if folder.is_dir() {
-            let failed = |source| lejepa_data::Error::Io { action: "remove", path: folder.clone(), source };
-            std::fs::remove_dir_all(&folder).map_err(failed)?;
+        // Masks of something else are not left behind, but what is not of an evaluation stays.
+        if folder.symlink_metadata().is_ok() {
+            if !mark.is_file() && !evaluation.folder.overwrites() {
+                return Err(lejepa_data::Error::Exists { path: folder }.into());
+            }
+            remove_folder(&folder)?;
         }
+        lejepa_data::write_atomically(&mark, |file| writeln!(file, "begun"))?;
         let mut watch = |event: SegmentationEvent<'_>| {
             let told = observer.tell(match event {
                 SegmentationEvent::Clip { name, frames } => {
@@ -120,17 +129,28 @@ impl<'a> VideoRun<'a> {
     }
 
     /// A name for what is found in a clip: the same one stands for the same masks.
-    fn key(&self, segmentation: &Segmentation<'_>, clip: &Clip) -> Result<String> {
+    fn key(&self, segmentation: &Segmentation<'_>, clip: &Clip, memory: &Path) -> Result<String> {
         let candidate = |candidate: &SegmentationCandidate<'_>| {
             let computed = candidate.encoder.computation(segmentation.method.output())?;
             Ok((candidate.name.to_owned(), computed))
         };
         let candidates = self.candidates.iter().map(candidate).collect::<Result<Vec<_>>>()?;
         let settings = segmentation.start()?;
-        let parts = (program(), self.method.protocol(), settings.size, candidates, clip.fingerprint()?);
+        let parts = (program(), self.method.protocol(), settings.size, candidates, clip.fingerprint(memory)?);
         let json = serde_json::to_vec(&parts).map_err(Error::Json)?;
         Ok(format!("video-{}", &blake3::hash(&json).to_hex()[..24]))
     }
+}
+
+/// Removes what an earlier evaluation has found in a clip.
+pub(crate) fn remove(report: &Path, clip: &str) -> Result<()> {
+    let folders = METHODS.map(|method| report.join(FOLDER).join(method).join(clip));
+    folders.iter().filter(|folder| folder.join(MARK).is_file()).try_for_each(|folder| remove_folder(folder))
+}
+
+fn remove_folder(folder: &Path) -> Result<()> {
+    let failed = |source| lejepa_data::Error::Io { action: "remove", path: folder.into(), source };
+    Ok(std::fs::remove_dir_all(folder).map_err(failed)?)
 }
 
 /// The encoders that have what a method looks at.

@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use lejepa_data::{Interpolation, Preprocess, ResizeRule, SourceConfig};
+use lejepa_data::{Interpolation, Overwrite, Preprocess, ResizeRule, SourceConfig};
 use lejepa_eval::{
     Candidate, Error, Evaluation, Event, FeatureSource, Knn, LabelledSet, Probe, Report, ReportFolder,
     Result, Shots, Suite,
@@ -84,6 +84,22 @@ impl Place {
         suite: &Suite,
         observe: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Report> {
+        self.evaluate_into(&ReportFolder::new(self.0.path().join(out)), side, suite, observe)
+    }
+
+    /// Whatever is in the folder.
+    fn overwrite(&self) -> Report {
+        let folder = ReportFolder::new(self.0.path().join("out")).overwriting(Overwrite::Always);
+        self.evaluate_into(&folder, 8, &self.suite(), &mut |_| ControlFlow::Continue(())).unwrap()
+    }
+
+    fn evaluate_into(
+        &self,
+        folder: &ReportFolder,
+        side: usize,
+        suite: &Suite,
+        observe: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+    ) -> Result<Report> {
         let preprocess = Preprocess {
             resize: ResizeRule::ShortSide(side),
             interpolation: Interpolation::Bicubic,
@@ -106,9 +122,17 @@ impl Place {
             video: None,
             command: "lejepa eval",
             cache: &self.0.path().join("cache"),
-            folder: &ReportFolder::new(self.0.path().join(out)),
+            folder,
         };
         evaluation.run(observe)
+    }
+
+    /// Why an evaluation into `out` does not begin.
+    fn refused(&self) -> String {
+        match self.evaluate("out", usize::MAX) {
+            Err(Error::OtherReport { found, .. }) => found,
+            other => panic!("{other:?}"),
+        }
     }
 
     fn report(&self) -> Report {
@@ -372,7 +396,8 @@ fn results_of_other_pixels_are_not_taken_over() {
     for file in std::fs::read_dir(&folder).unwrap() {
         image::GrayImage::from_pixel(8, 8, image::Luma([128])).save(file.unwrap().path()).unwrap();
     }
-    let again = timeless(place.report());
+    assert_eq!(place.refused(), "a report of other images, labels or splits of mine");
+    let again = timeless(place.overwrite());
     assert_eq!(again, timeless(place.evaluate("fresh", usize::MAX).unwrap()));
     assert_ne!(again.datasets[0].results, timeless(before).datasets[0].results);
 }
@@ -383,11 +408,7 @@ fn a_folder_with_something_else_in_it_is_left_alone() {
     let out = place.0.path().join("out");
     std::fs::create_dir_all(&out).unwrap();
     std::fs::write(out.join("report.md"), "mine").unwrap();
-    let refused = |place: &Place| match place.evaluate("out", usize::MAX) {
-        Err(Error::OtherReport { found, .. }) => found,
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(refused(&place), "a report.md that is not of an evaluation");
+    assert_eq!(place.refused(), "a report.md that is of no evaluation, or of an earlier version");
     assert_eq!(std::fs::read_to_string(out.join("report.md")).unwrap(), "mine");
     std::fs::remove_file(out.join("report.md")).unwrap();
     place.report();
@@ -396,9 +417,65 @@ fn a_folder_with_something_else_in_it_is_left_alone() {
     place.report();
     assert!(!out.join("isotropy.csv").exists(), "nothing stale");
     assert!(out.join("draws/notes.txt").exists(), "and nothing of others is gone");
-    let other = serde_json::to_string(&place.report()).unwrap().replace("\"suite\":\"", "\"suite\":\"other/");
-    std::fs::write(out.join("report.json"), other).unwrap();
-    assert!(refused(&place).starts_with("a report of the suite other/"));
+    std::fs::remove_file(out.join("identity.json")).unwrap();
+    assert_eq!(place.refused(), "a report.json that is of no evaluation, or of an earlier version");
+    place.overwrite();
+    place.report();
+}
+
+#[test]
+fn a_suite_with_another_seed_or_probe_is_another_evaluation() {
+    let place = Place::new(&[("train", &[9, 9]), ("test", &[5, 5])]);
+    let before = place.report();
+    let place = place.with("seed = 7");
+    assert_eq!(place.refused(), "a report of another suite (other: seed)");
+    let path = place.0.path().join("out/report.json");
+    let kept: Report = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(kept, before, "nothing was touched");
+    std::fs::write(place.0.path().join("out/draws/yours.csv"), "yours").unwrap();
+    assert_eq!(place.overwrite().seed, 7);
+    assert!(place.0.path().join("out/draws/yours.csv").exists());
+    place.report();
+}
+
+#[test]
+fn a_folder_has_one_evaluation_at_a_time_however_it_is_spelt() {
+    let place = Place::new(&[("train", &[9, 9]), ("test", &[5, 5])]);
+    let mut busy = None;
+    place
+        .observe(8, "out", &place.suite(), &mut |event| {
+            if matches!(event, Event::Scored(_)) && busy.is_none() {
+                busy = place.evaluate("out/../out/", usize::MAX).err();
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    let message = busy.unwrap().to_string();
+    assert!(message.starts_with(&format!("process {}", std::process::id())), "{message}");
+    assert!(message.contains(" is at work in: "), "{message}");
+    let spelt = place.evaluate("out/../out/", usize::MAX).unwrap();
+    assert_eq!(spelt, place.report(), "the same folder, down to the seconds that a fit took");
+    assert!(!place.0.path().join("out/.lejepa-lock").exists());
+}
+
+#[test]
+fn a_damaged_cell_is_measured_again_and_one_of_another_name_is_not_believed() {
+    let place = Place::new(&[("train", &[9, 9]), ("test", &[5, 5])]);
+    let before = place.report();
+    let cells = place.0.path().join("out/cells");
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(&cells).unwrap().map(|it| it.unwrap().path()).collect();
+    paths.retain(|path| std::fs::read_to_string(path).unwrap().contains("\"accuracy\":"));
+    assert!(paths.len() > 2);
+    for path in &paths {
+        let text = std::fs::read_to_string(path).unwrap();
+        let start = text.find("\"accuracy\":").unwrap() + "\"accuracy\":".len();
+        std::fs::write(path, format!("{}0.125{}", &text[..start], &text[start + 3..])).unwrap();
+    }
+    assert_eq!(timeless(place.report()), timeless(before.clone()));
+    for path in &paths[1..] {
+        std::fs::copy(&paths[0], path).unwrap();
+    }
+    assert_eq!(timeless(place.report()), timeless(before));
 }
 
 #[test]

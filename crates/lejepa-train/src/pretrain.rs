@@ -8,7 +8,7 @@ use std::time::Instant;
 use candle_core::{DType, Tensor};
 use lejepa_data::{
     Batch, BatchConfig, BatchSource, BatchStream, BrokenImage, CachePlace, Cached, Dataset, FileFacts,
-    Fingerprinter, Hashing, ImageHash, SeenImages, TrainingData, write_atomically,
+    Fingerprinter, Hashing, ImageHash, Lock, SeenImages, TrainingData, write_atomically,
 };
 
 use rayon::prelude::*;
@@ -113,6 +113,7 @@ impl Session<'_> {
     pub fn pretrain(&self, observe: &mut Observer<'_>) -> Result<Summary> {
         self.config.check()?;
         check_precision(self.config, self.device)?;
+        let _lock = Lock::of_folder(self.run)?;
         let checkpoint = self.checkpoint(&mut |path, error| {
             let _ = observe(Event::Damaged { path, error });
         })?;

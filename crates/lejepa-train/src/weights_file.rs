@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use candle_core::{DType, Device, Tensor};
-use lejepa_data::Error as DataError;
+use lejepa_data::{Error as DataError, Lock};
 use lejepa_model::{EncoderConfig, EncoderShape, ForeignWeights, FoundPositions, ImageSize, KnownGrid};
 
 use crate::divergence::first_not_finite;
@@ -25,6 +25,7 @@ pub struct Import {
 /// file's position embedding, where somebody says it.
 pub fn import(config: &TrainConfig, weights: &Path, grid: Option<ImageSize>, run: &Path) -> Result<Import> {
     config.check()?;
+    let _lock = Lock::of_folder(run)?;
     if !CheckpointFolder::of(run).list()?.is_empty() {
         return Err(Error::OtherRun { path: run.into(), difference: "checkpoints".into() });
     }

@@ -32,6 +32,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let clock = Instant::now();
     let encoder = arguments.pictures.encoder(Output::ClsAttention)?;
     let subjects = arguments.pictures.subjects()?;
+    let _claim = arguments.pictures.claim("attention", &subjects, &[])?;
     let bar = progress::bar(subjects.len() as u64);
     let mut drawn = 0;
     for chunk in subjects.chunks() {

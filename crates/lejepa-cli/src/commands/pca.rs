@@ -36,6 +36,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let clock = Instant::now();
     let encoder = arguments.pictures.encoder(Output::PatchTokens)?;
     let subjects = arguments.pictures.subjects()?;
+    let _claim = arguments.pictures.claim("pca", &subjects, &["sheet.png"])?;
     let bar = progress::bar(subjects.len() as u64);
     let (mut pairs, mut waiting) = (Vec::new(), Features::default());
     for chunk in subjects.chunks() {

@@ -3,6 +3,7 @@
 
 use rand::seq::SliceRandom;
 
+use super::noted::Noted;
 use super::subset::Subset;
 use super::{Dataset, SourceConfig, Split, open_source};
 use crate::{Error, Purpose, Result, generator};
@@ -29,14 +30,21 @@ pub fn held_out(labels: &[usize]) -> Vec<usize> {
     held_out
 }
 
-/// The training split of a source without the images that evaluations ask about, if it has no test split for them.
+/// The training split of a source without the images that evaluations ask about, if it has no test or validation
+/// split for them.
 pub(super) fn without_held_out(source: &SourceConfig) -> Result<Box<dyn Dataset>> {
     let dataset = open_source(source, Split::Train)?;
     // Evaluations ask about the first of these that is there.
     for split in [Split::Test, Split::Validation] {
         match open_source(source, split) {
             Err(Error::NoSplit { .. }) => {}
-            Ok(_) => return Ok(dataset),
+            Ok(_) => {
+                let note = format!(
+                    "nothing was held out of training: there is a {} split, which evaluations ask about instead",
+                    split.name()
+                );
+                return Ok(Box::new(Noted::new(dataset, note)));
+            }
             Err(error) => return Err(error),
         }
     }

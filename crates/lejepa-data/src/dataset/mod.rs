@@ -34,6 +34,7 @@ mod listing;
 mod mapped_file;
 mod mat;
 mod matrix;
+mod noted;
 mod npy;
 mod npy_array;
 mod npy_header;

@@ -111,6 +111,13 @@ impl DataConfig {
             let expected = "given for each dataset of data.mix";
             return refuse("data.format, splits and options", expected, "once for all".into());
         }
+        let mut splits = self.splits.iter().chain(self.mix.iter().flat_map(|set| &set.splits));
+        if let Some(split) =
+            splits.find(|split| self.hold_out && matches!(split, Split::Test | Split::Validation))
+        {
+            let expected = "absent where splits are learnt from that evaluations may ask about";
+            return refuse("data.hold_out", expected, format!("true, with the {} split", split.name()));
+        }
         if let Some(side) = self.cache_short_side
             && !(1..=4096).contains(&side)
         {

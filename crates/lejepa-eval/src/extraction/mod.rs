@@ -14,7 +14,6 @@
 mod extracted;
 mod folder;
 mod key;
-mod lock;
 mod part;
 mod shard;
 mod workplace;
@@ -27,7 +26,6 @@ use lejepa_embed::Encoder;
 
 pub use self::extracted::Extracted;
 pub use self::key::Key;
-pub(crate) use self::lock::{Hold, Lock};
 pub use self::shard::Shard;
 pub use self::workplace::Workplace;
 pub(crate) use self::workplace::{ABOUT, About, KEY, LOCK};

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use lejepa_data::{BrokenImage, write_atomically};
+use lejepa_data::{BrokenImage, Hold, Lock, write_atomically};
 use serde::{Deserialize, Serialize};
 
 use super::folder::PartFolder;
 use super::part::Part;
-use super::{Extracted, Extraction, Hold, Key, Lock, Shard, Share};
+use super::{Extracted, Extraction, Key, Shard, Share};
 use crate::{Error, Result};
 
 /// The key.
@@ -63,19 +63,21 @@ impl<'a> Workplace<'a> {
     pub(super) fn enter(extraction: Extraction<'a>, folder: &Path, share: Share) -> Result<Self> {
         let failed = |source| Error::File { path: folder.into(), source };
         std::fs::create_dir_all(folder).map_err(failed)?;
-        let busy = || Error::Busy { folder: folder.into() };
         let take = |name: &str, hold| Lock::take(&folder.join(name), hold);
+        let need = |name: &str, hold| -> Result<Lock> {
+            let busy = || Error::Busy { holder: Lock::holder(&folder.join(name)), folder: folder.into() };
+            take(name, hold)?.ok_or_else(busy)
+        };
         let mut locks = Vec::new();
         let mut in_front = true;
         match share {
-            Share::Alone | Share::Merge => locks.push(take(LOCK, Hold::Exclusive)?.ok_or_else(busy)?),
+            Share::Alone | Share::Merge => locks.push(need(LOCK, Hold::Exclusive)?),
             Share::Shard(shard) => {
-                locks.push(take(LOCK, Hold::Shared)?.ok_or_else(busy)?);
-                let own = format!("shard-{}.lock", shard.label());
-                locks.push(take(&own, Hold::Exclusive)?.ok_or_else(busy)?);
+                locks.push(need(LOCK, Hold::Shared)?);
+                locks.push(need(&format!("shard-{}.lock", shard.label()), Hold::Exclusive)?);
             }
             Share::Together => {
-                locks.push(take(LOCK, Hold::Shared)?.ok_or_else(busy)?);
+                locks.push(need(LOCK, Hold::Shared)?);
                 let front = take(FRONT, Hold::Exclusive)?;
                 in_front = front.is_some();
                 locks.extend(front);

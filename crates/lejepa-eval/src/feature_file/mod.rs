@@ -13,7 +13,7 @@ mod safetensors;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use lejepa_data::write_atomically;
+use lejepa_data::{AtomicFile, Claim};
 
 pub use self::precision::FeaturePrecision;
 use crate::{Error, Extracted, ImageList, Result};
@@ -59,26 +59,28 @@ impl FeatureFile {
         }
     }
 
-    /// Writes features with what is known of their images.
-    pub fn write(&self, path: &Path, features: &Extracted, images: &ImageList) -> Result<()> {
+    /// Writes features with what is known of their images, with the right to all of [`Self::paths`].
+    pub fn write(&self, claim: &Claim, path: &Path, features: &Extracted, images: &ImageList) -> Result<()> {
         let precision = self.precision;
         let about = description(features)?;
         match self.format {
             FeatureFormat::Parquet => {
-                return streamed(path, |file| parquet::write(file, features, images, precision, &about));
+                return streamed(claim, path, |file| {
+                    parquet::write(file, features, images, precision, &about)
+                });
             }
             FeatureFormat::Safetensors => {
-                streamed(path, |file| safetensors::write(file, features, images, precision, &about))?;
+                streamed(claim, path, |file| safetensors::write(file, features, images, precision, &about))?;
             }
             FeatureFormat::Npy => {
-                streamed(path, |file| npy::write(file, features, precision))?;
+                streamed(claim, path, |file| npy::write(file, features, precision))?;
                 let about: serde_json::Map<_, _> =
                     about.iter().map(|(name, value)| (name.to_string(), value.as_str().into())).collect();
                 let about = serde_json::to_string_pretty(&about).map_err(Error::Json)?;
-                write_atomically(&description_of(path), |file| writeln!(file, "{about}"))?;
+                claim.write(&description_of(path), format!("{about}\n").as_bytes())?;
             }
         }
-        listing::write(&listing_of(path), features, images)
+        listing::write(claim, &listing_of(path), features, images)
     }
 }
 
@@ -101,19 +103,14 @@ fn description(features: &Extracted) -> Result<[(&'static str, String); 3]> {
 }
 
 /// Writes a file atomically with a function whose errors are this crate's.
-fn streamed(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>) -> Result<()> {
-    let mut problem = None;
-    let written = write_atomically(path, |file| {
-        write(file).map_err(|error| {
-            let message = std::io::Error::other(error.to_string());
-            problem = Some(error);
-            message
-        })
-    });
-    match problem {
-        Some(error) => Err(error),
-        None => Ok(written?),
-    }
+fn streamed(
+    claim: &Claim,
+    path: &Path,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
+) -> Result<()> {
+    let mut file = AtomicFile::create(path)?;
+    write(&mut file).map_err(|error| Error::FeatureFile { path: path.into(), source: Box::new(error) })?;
+    Ok(claim.commit(file)?)
 }
 
 /// Little-endian bytes of rows.

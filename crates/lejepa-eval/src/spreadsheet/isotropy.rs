@@ -2,7 +2,7 @@
 
 use csv::Writer;
 
-use super::{name, optional};
+use super::{optional, plain};
 use crate::isotropy_table::{holds, statement};
 use crate::{
     CandidateIsotropy, DatasetReport, DemonstrationReport, Error, IsotropyReport, LinearPoint, Measurement,
@@ -27,7 +27,7 @@ pub(super) fn files(
     for dataset in datasets {
         for CandidateIsotropy { candidate, found } in &dataset.isotropy {
             let IsotropyReport { settings: _, features: _, variants, verdicts, notes: _ } = found;
-            table.names = [&dataset.name, candidate].map(|it| name(it));
+            table.names = [&dataset.name, candidate].map(|it| plain(it));
             variants.iter().try_for_each(|variant| table.variant(variant))?;
             verdicts.iter().try_for_each(|verdict| table.verdict(verdict))?;
         }
@@ -81,7 +81,7 @@ impl Isotropy {
     fn line(&mut self, line: &Line<'_>) -> Result<()> {
         let Line { shape, condition, probe, setting, quantity, value, error, theory } = line;
         let cells = [
-            name(shape),
+            plain(shape),
             condition.to_string(),
             kind(*probe).into(),
             setting.to_string(),
@@ -192,7 +192,7 @@ impl Isotropy {
             statement(*said).into(),
             kind(*probe).into(),
             setting.to_string(),
-            name(shape),
+            plain(shape),
             isotropic.to_string(),
             anisotropic.to_string(),
             optional(*ratio),

@@ -94,7 +94,7 @@ fn scores(datasets: &[DatasetReport]) -> Result<Vec<u8>> {
                 optional(*top5),
                 draws.to_string(),
                 optional((draws > 0).then(|| train as f64 / draws as f64)),
-                name(protocol),
+                plain(protocol),
             ],
         )?;
     }
@@ -139,7 +139,7 @@ impl Table {
 
     fn line(&mut self, dataset: &DatasetReport, result: &ProbeResult, cells: &[String]) -> Result<()> {
         let shots = result.shots.to_string();
-        let start = [name(&dataset.name), name(&result.candidate), name(&result.probe), shots];
+        let start = [plain(&dataset.name), plain(&result.candidate), plain(&result.probe), shots];
         self.0.write_record(start.iter().chain(cells)).map_err(Error::Csv)
     }
 
@@ -152,15 +152,15 @@ fn optional(value: Option<f64>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
-/// A name that no spreadsheet calculates.
-fn name(name: &str) -> String {
+/// A name that no spreadsheet calculates: what stands in every CSV file that is written.
+pub(crate) fn plain(name: &str) -> String {
     let mark = if name.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '\'']) { "'" } else { "" };
     format!("{mark}{name}")
 }
 
 /// A label without a name is its number.
 fn class_name(dataset: &DatasetReport, class: usize) -> String {
-    dataset.classes.get(class).map_or_else(|| class.to_string(), |class| name(class))
+    dataset.classes.get(class).map_or_else(|| class.to_string(), |class| plain(class))
 }
 
 #[cfg(test)]
@@ -227,7 +227,7 @@ mod tests {
         let classes = &to_csv(&report).unwrap()[1].1;
         assert_eq!(read(classes)[0][4], "'=HYPERLINK(\"x\"),\n1");
         assert_eq!(
-            ["-1", "@a", "+b", "\tc", "'d", "e=f"].map(name),
+            ["-1", "@a", "+b", "\tc", "'d", "e=f"].map(plain),
             ["'-1", "'@a", "'+b", "'\tc", "''d", "e=f"]
         );
     }

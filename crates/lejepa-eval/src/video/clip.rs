@@ -77,12 +77,12 @@ impl Clip {
 }
 
 impl Clip {
-    /// Of the content of the clip's frames and masks.
-    pub(crate) fn fingerprint(&self) -> Result<String> {
+    /// Of the content of the clip's frames and masks; what was hashed before is remembered in a folder.
+    pub(crate) fn fingerprint(&self, memory: &Path) -> Result<String> {
         let mut parts = Vec::new();
         for place in [Some(&self.frames), self.masks.as_ref()].into_iter().flatten() {
             let files = if place.is_dir() { images(place)? } else { vec![place.clone()] };
-            parts.push(Fingerprinter::default().of_files(&files)?);
+            parts.push(Fingerprinter::default().remembering(memory).of_files(&files)?);
         }
         Ok(Fingerprinter::combined(parts))
     }
@@ -170,7 +170,7 @@ mod tests {
         let (frames, masks) = (root.path().join("dog"), root.path().join("masks"));
         write(&frames.join("0.png"));
         write(&masks.join("0.png"));
-        let fingerprint = |masks| found(&frames, masks)[0].fingerprint().unwrap();
+        let fingerprint = |masks| found(&frames, masks)[0].fingerprint(root.path()).unwrap();
         let first = fingerprint(Some(&masks));
         assert_eq!(fingerprint(Some(&masks)), first);
         assert_ne!(fingerprint(None), first);

@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use lejepa_data::{ContactSheet, ImageSize, Inspection, SourceConfig, SplitInspection};
+use lejepa_data::{Claim, ContactSheet, Image, ImageSize, Inspection, Job, SourceConfig, SplitInspection};
 
 use super::{print_left_out, print_unreadable, with_bar};
 use crate::output;
 use crate::source::SourceArguments;
 use crate::table::table;
+use crate::targets::TargetArguments;
 
 /// Show what a dataset holds, and draw some of its images
 ///
@@ -29,6 +30,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     sheet: Option<PathBuf>,
 
+    #[command(flatten)]
+    targets: TargetArguments,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -39,6 +43,15 @@ const CLASSES: usize = 20;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let source = arguments.source.config();
+    let sheet = match &arguments.sheet {
+        None if arguments.json => None,
+        None => default_sheet(&source.path),
+        named => named.clone(),
+    };
+    let job = Job::new("data inspect", [source.path.as_path()]);
+    let claim =
+        |sheet: &PathBuf| Claim::of_files(std::slice::from_ref(sheet), job, arguments.targets.overwrite());
+    let claim = sheet.as_ref().map(claim).transpose()?;
     let decode = (!arguments.all).then_some(Inspection::DECODED);
     let inspection = with_bar(|progress| Inspection::of(&source, decode, progress))?;
     if arguments.json {
@@ -46,19 +59,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     } else {
         print(&inspection);
     }
-    let sheet = match &arguments.sheet {
-        None if arguments.json => return Ok(ExitCode::SUCCESS),
-        None => default_sheet(&source.path),
-        named => named.clone(),
-    };
-    match sheet {
-        Some(sheet) => {
-            draw(&source, &inspection, &sheet)?;
+    match (sheet, claim) {
+        (Some(sheet), Some(claim)) => {
+            if let Some(picture) = draw(&source, &inspection)? {
+                claim.write(&sheet, &picture.to_marked_png(claim.mark())?)?;
+            }
             if !arguments.json {
                 output::line(format_args!("\ncontact sheet: {}", sheet.display()));
             }
         }
-        None => eprintln!("no contact sheet inside the data: --sheet FILE names another place"),
+        _ if arguments.json => {}
+        _ => eprintln!("no contact sheet inside the data: --sheet FILE names another place"),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -73,12 +84,10 @@ fn default_sheet(data: &Path) -> Option<PathBuf> {
 }
 
 /// Draws the first split, which is the training split if there is one.
-fn draw(source: &SourceConfig, inspection: &Inspection, sheet: &Path) -> Result<()> {
-    if let Some(first) = inspection.splits.first() {
-        let dataset = lejepa_data::open_source(source, first.split)?;
-        ContactSheet::of(dataset.as_ref()).draw()?.write_png(sheet)?;
-    }
-    Ok(())
+fn draw(source: &SourceConfig, inspection: &Inspection) -> Result<Option<Image>> {
+    let Some(first) = inspection.splits.first() else { return Ok(None) };
+    let dataset = lejepa_data::open_source(source, first.split)?;
+    Ok(Some(ContactSheet::of(dataset.as_ref()).draw()?))
 }
 
 fn print(inspection: &Inspection) {

@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use lejepa_data::{BatchConfig, BatchSource, ContactSheet};
+use lejepa_data::{BatchConfig, BatchSource, Claim, ContactSheet, Job};
 
 use crate::output;
 use crate::recipe::RecipeArguments;
+use crate::targets::TargetArguments;
 
 /// Draw the views that the encoder will see
 ///
@@ -28,16 +29,24 @@ pub(crate) struct Arguments {
     /// Picture to write
     #[arg(long, value_name = "FILE", default_value = "views.png")]
     out: PathBuf,
+
+    #[command(flatten)]
+    targets: TargetArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let path = arguments.path.as_ref().map(|path| ("data.path", path.display().to_string().into()));
     let config = arguments.recipe.load(path.into_iter().collect())?;
+    let sources = config.data.sources()?;
+    let job = Job::new("data views", sources.iter().map(|source| source.path.as_path()));
+    let out = std::slice::from_ref(&arguments.out);
+    let claim = Claim::of_files(out, job, arguments.targets.overwrite())?;
     let data = config.data.open(&mut Ok)?;
     let batch = data.dataset.len().min(usize::from(arguments.samples));
     let batch = BatchConfig { batch, seed: config.seed, broken_limit: config.data.broken_limit };
     let source = BatchSource::new(data, config.views()?, batch)?;
-    ContactSheet::of_views(&source)?.draw()?.write_png(&arguments.out)?;
+    let picture = ContactSheet::of_views(&source)?.draw()?;
+    claim.write(&arguments.out, &picture.to_marked_png(claim.mark())?)?;
     let ((global, global_size), (local, local_size)) = (source.views().global(), source.views().local());
     eprintln!(
         "{global} global views of {}x{} and {local} local views of {}x{} beside each image",

@@ -7,18 +7,19 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use indicatif::ProgressBar;
-use lejepa_data::{BrokenImage, Fingerprinter, Output, write_atomically};
-use lejepa_embed::Encoder;
+use lejepa_data::{BrokenImage, Claim, Fingerprinter, Job, Output};
+use lejepa_embed::{Encoder, EncoderBuilder};
 use lejepa_eval::{Extracted, Extraction, FeatureFile, FeaturePrecision, ImageList, Share};
 use serde_json::json;
 
 use crate::encoder_arguments::EncoderArguments;
 use crate::source::SourceOptions;
-use crate::{cache_folder, interrupt, output, progress, targets};
+use crate::targets::TargetArguments;
+use crate::{cache_folder, interrupt, output, progress};
 
 /// Compute a vector for every image and write them to a file
 ///
@@ -30,7 +31,8 @@ pub(crate) struct Arguments {
     #[arg(required = true)]
     paths: Vec<PathBuf>,
 
-    /// File of `lejepa export`, or an ONNX encoder of another project with --preprocess
+    /// File of `lejepa export`, or an ONNX encoder of another project with a preprocessor_config.json beside it or
+    /// --preprocess
     #[arg(long, value_name = "FILE")]
     encoder: PathBuf,
 
@@ -38,9 +40,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
 
-    /// Replace files that are there already
-    #[arg(long)]
-    overwrite: bool,
+    #[command(flatten)]
+    targets: TargetArguments,
 
     /// What to compute
     #[arg(long, value_name = "NAME", default_value = "embedding", value_parser = vectors())]
@@ -93,17 +94,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         (None, false) => Share::Alone,
     };
     let (parts, report) = (beside(&arguments.out, "parts"), beside(&arguments.out, "broken.jsonl"));
+    let mut written = file.paths(&arguments.out);
+    written.push(report.clone());
+    // What all shares make together is written by the merge.
+    if matches!(share, Share::Shard(_)) {
+        written.clear();
+    }
     // What a stopped run has begun to write is its own.
-    if !arguments.overwrite && !Extraction::is_begun(&parts) {
-        let mut written = file.paths(&arguments.out);
-        written.push(report.clone());
-        targets::refuse_existing(&written)?;
-    }
-    let mut opener = arguments.computing.opener()?;
-    if arguments.normalise {
-        opener = opener.normalised();
-    }
-    let encoder = opener.open(&arguments.encoder)?;
+    let claimed = if Extraction::is_begun(&parts) { Claim::of_begun } else { Claim::of_files };
+    let claim = claimed(&written, Job::new("embed", []), arguments.targets.overwrite())?;
+    let normalised = |opener: EncoderBuilder| if arguments.normalise { opener.normalised() } else { opener };
+    let encoder = arguments.computing.open(&arguments.encoder, normalised)?;
     let sources: Vec<_> = arguments.paths.iter().map(|path| arguments.options.config(path)).collect();
     let images = ImageList::open(&sources)?;
     images.notes().for_each(|note| eprintln!("note: {note}"));
@@ -141,9 +142,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let features = workplace.collect()?;
-    check_some(&features)?;
-    file.write(&arguments.out, &features, &images)?;
-    write_broken(&report, &features.broken)?;
+    if features.indices.is_empty() {
+        // Nothing was computed that a later run could use, which may see repaired images.
+        workplace.clear()?;
+        return Err(nothing(&features));
+    }
+    file.write(&claim, &arguments.out, &features, &images)?;
+    write_broken(&claim, &report, &features.broken)?;
     // All that is in there is in the file now.
     workplace.clear()?;
     let (rows, dim) = (features.indices.len(), features.dim);
@@ -183,13 +188,12 @@ fn speed(encoder: &Encoder, clock: Instant) -> String {
     format!("{} ({speed:.0} images/s)", progress::duration(clock.elapsed()))
 }
 
-fn check_some(features: &Extracted) -> Result<()> {
-    match (features.indices.is_empty(), features.broken.first()) {
-        (false, _) => Ok(()),
-        (true, Some(BrokenImage { name, reason })) => {
-            bail!("none of the images can be embedded, such as {name}: {reason}")
+fn nothing(features: &Extracted) -> anyhow::Error {
+    match features.broken.first() {
+        Some(BrokenImage { name, reason }) => {
+            anyhow!("none of the images can be embedded, such as {name}: {reason}")
         }
-        (true, None) => bail!("there are no images"),
+        None => anyhow!("there are no images"),
     }
 }
 
@@ -202,15 +206,12 @@ fn beside(out: &Path, ending: &str) -> PathBuf {
 }
 
 /// Names the images that were left out; a list of an earlier time goes away if there are none.
-fn write_broken(path: &Path, broken: &[BrokenImage]) -> Result<()> {
+fn write_broken(claim: &Claim, path: &Path, broken: &[BrokenImage]) -> Result<()> {
     if broken.is_empty() {
-        return match std::fs::remove_file(path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
-            _ => Ok(()),
-        };
+        return Ok(claim.remove(path)?);
     }
     let lines = broken.iter().map(serde_json::to_string).collect::<serde_json::Result<Vec<_>>>()?;
-    write_atomically(path, |file| writeln!(file, "{}", lines.join("\n")))?;
+    claim.write(path, format!("{}\n", lines.join("\n")).as_bytes())?;
     eprintln!("note: {} images cannot be embedded and were left out, see {}", broken.len(), path.display());
     Ok(())
 }

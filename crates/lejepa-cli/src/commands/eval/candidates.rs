@@ -8,8 +8,6 @@ use lejepa_embed::{Encoder, Error, Preprocess};
 use lejepa_eval::{Baseline, Candidate, FeatureSource, Suite, pixels_title};
 
 use super::Arguments;
-use crate::encoder_arguments::EncoderArguments;
-use crate::hub_file;
 use crate::untrained::{Twin, untrained};
 
 /// Opened encoders; candidates borrow them.
@@ -34,7 +32,7 @@ pub(super) fn open(arguments: &Arguments, suite: &Suite) -> Result<Opened> {
     let names = names(arguments);
     let mut encoders = Vec::new();
     for (path, name) in arguments.encoders.iter().zip(names) {
-        let encoder = open_encoder(path, &arguments.computing)?;
+        let encoder = arguments.computing.open(path, |opener| opener)?;
         let untrained = match suite.baselines.contains(&Baseline::Untrained) {
             true => untrained(&encoder, &PROBED, &arguments.computing.plain_opener())?,
             false => None,
@@ -118,20 +116,4 @@ fn names(arguments: &Arguments) -> Vec<String> {
         _ => path.display().to_string(),
     };
     paths.iter().map(name).collect()
-}
-
-/// A file that describes itself, or one of another project with --preprocess or the description beside it.
-fn open_encoder(path: &Path, computing: &EncoderArguments) -> Result<Encoder> {
-    match computing.plain_opener().open(path) {
-        Err(Error::NotAnEncoder { .. }) => {}
-        opened => return Ok(opened?),
-    }
-    let beside = if computing.is_described() { None } else { hub_file::find(path)? };
-    match beside {
-        Some(beside) => {
-            eprintln!("note: images for {} are prepared as {} says", path.display(), beside.display());
-            Ok(computing.described_by(&beside)?.open(path)?)
-        }
-        None => Ok(computing.opener()?.open(path)?),
-    }
 }

@@ -18,6 +18,7 @@ use lejepa_eval::{ClipChoice, ClipSet, Evaluation, Event, ReportFolder, Suite, V
 use crate::command_line::command_line;
 use crate::encoder_arguments::{EncoderArguments, size};
 use crate::source::SourceOptions;
+use crate::targets::TargetArguments;
 use crate::{cache_folder, failure, ffmpeg, interrupt, output, progress};
 
 /// Score encoders on labelled data, with untrained ones and raw pixels beside them
@@ -76,6 +77,9 @@ pub(crate) struct Arguments {
     /// Folder in which features are kept for the next time [default: lejepa/features in the user's cache]
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
+
+    #[command(flatten)]
+    targets: TargetArguments,
 
     #[command(flatten)]
     options: SourceOptions,
@@ -153,7 +157,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 
     interrupt::listen()?;
     let clock = Instant::now();
-    let (cache, folder) = (arguments.cache(), ReportFolder::new(arguments.out()));
+    let cache = arguments.cache();
+    let folder = ReportFolder::new(arguments.out()).overwriting(arguments.targets.overwrite());
     let evaluation = Evaluation {
         suite: &suite,
         datasets: &datasets,

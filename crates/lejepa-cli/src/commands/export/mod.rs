@@ -10,13 +10,15 @@ use anyhow::{Result, anyhow, bail};
 use candle_core::{Device, Tensor};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use lejepa_data::{InputSize, Output, Precision, SelfTest, write_atomically};
+use lejepa_data::{Claim, InputSize, Job, Output, Overwrite, Precision, SelfTest};
+use lejepa_embed::FileInfo;
 use lejepa_model::ImageSize;
 use lejepa_train::{Checkpoint, CheckpointFolder, Model};
 
 use self::comparison::{Comparison, SampleImages};
 use crate::encoder_arguments::{RuntimeArguments, size};
 use crate::encoder_file::{self, Content, Origin};
+use crate::targets::TargetArguments;
 use crate::{hub_file, output};
 
 /// Write the encoder of a run as one ONNX file that carries its preprocessing, or its weights for timm
@@ -31,6 +33,9 @@ pub(crate) struct Arguments {
     /// File to write; one that ends in .safetensors gets the bare weights, under timm's names
     #[arg(long, value_name = "FILE", default_value = "encoder.onnx")]
     out: PathBuf,
+
+    #[command(flatten)]
+    targets: TargetArguments,
 
     /// Image size, such as 224 or 224x448 (height first); several may be given, the first is the default
     /// one [default: that of the training]
@@ -108,6 +113,17 @@ impl Arguments {
         Ok(weights.into_iter().collect())
     }
 
+    /// The right to write the file: where an export of the same run lies, that is replaced. Bare weights do not say
+    /// where they come from; the same ones once more are no loss.
+    fn claim(&self, checkpoint: &Checkpoint) -> Result<Claim> {
+        let (out, job) = (std::slice::from_ref(&self.out), Job::new("export", [self.run.as_path()]));
+        Ok(match self.out.extension().is_some_and(|extension| extension == "safetensors") {
+            true => Claim::of_begun(out, job, self.targets.overwrite())?,
+            false if is_of_run(&self.out, checkpoint) => Claim::of_files(out, job, Overwrite::Always)?,
+            false => Claim::of_files(out, job, self.targets.overwrite())?,
+        })
+    }
+
     /// Bare weights are written as they are.
     fn refuse_for_weights(&self) -> Result<()> {
         let given = [
@@ -143,9 +159,10 @@ impl Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let checkpoint = arguments.checkpoint()?;
     note_version(&checkpoint);
+    let claim = arguments.claim(&checkpoint)?;
     if arguments.out.extension().is_some_and(|extension| extension == "safetensors") {
         arguments.refuse_for_weights()?;
-        return write_weights(arguments.weights(&checkpoint)?, &arguments.out);
+        return write_weights(arguments.weights(&checkpoint)?, &claim, &arguments.out);
     }
     let model = arguments.model(&checkpoint)?;
     let config = &checkpoint.config;
@@ -193,11 +210,36 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let bytes = with_self_test(arguments, bytes, content.precision)?;
     let preprocess =
         arguments.runtime.opener().open_bytes("the exported encoder", &bytes)?.preprocess().to_hub();
-    write_atomically(&arguments.out, |file| file.write_all(&bytes))?;
-    let beside = hub_file::write(&arguments.out, &preprocess)?;
+    claim.write(&arguments.out, &bytes)?;
+    let beside = hub_file::write(&arguments.out, &preprocess, arguments.targets.overwrite())?;
     eprintln!("how images are prepared, for other tools: {}", beside.display());
     output::line(arguments.out.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a file is an export of the same run, at whatever step and with whatever options.
+fn is_of_run(path: &Path, checkpoint: &Checkpoint) -> bool {
+    /// Keys that may change while a run goes on.
+    const LENGTH: [(&str, &str); 6] = [
+        ("train", "epochs"),
+        ("train", "steps"),
+        ("train", "checkpoint_every"),
+        ("train", "checkpoint_minutes"),
+        ("train", "keep"),
+        ("data", "workers"),
+    ];
+    let Ok(FileInfo { card, .. }) = FileInfo::read(path) else { return false };
+    let Ok(own) = serde_json::to_value(&checkpoint.config) else { return false };
+    let [found, own] = [card.config, own].map(|mut config| {
+        if let Some(config) = config.as_object_mut() {
+            config.remove("watch");
+            for (table, key) in LENGTH {
+                config.get_mut(table).and_then(|table| table.as_object_mut()).map(|table| table.remove(key));
+            }
+        }
+        config
+    });
+    found == own && card.data_fingerprint == checkpoint.data_fingerprint
 }
 
 fn megabytes(bytes: &[u8]) -> f64 {
@@ -230,10 +272,10 @@ fn note_version(checkpoint: &Checkpoint) {
 }
 
 /// The weights alone; nothing is run, and no configuration is needed.
-fn write_weights(weights: BTreeMap<String, Tensor>, path: &Path) -> Result<ExitCode> {
+fn write_weights(weights: BTreeMap<String, Tensor>, claim: &Claim, path: &Path) -> Result<ExitCode> {
     let weights = weights.iter().map(|(name, tensor)| (name.as_str(), tensor));
     let bytes = lejepa_train::encode_weights(weights)?;
-    write_atomically(path, |file| file.write_all(&bytes))?;
+    claim.write(path, &bytes)?;
     output::line(path.display());
     Ok(ExitCode::SUCCESS)
 }

@@ -9,10 +9,11 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use candle_core::{Device, Tensor};
 use clap::{Args, ValueEnum};
-use lejepa_data::{MatrixValues, read_matrix, write_atomically};
+use lejepa_data::{Claim, Job, MatrixValues, read_matrix};
 use lejepa_loss::gauge::{Gauge, Reference, Verdict};
 
 use crate::output;
+use crate::targets::{TargetArguments, marked_svg};
 
 /// Tell whether features are healthy, collapsed or of the wrong distribution
 ///
@@ -44,6 +45,9 @@ pub(crate) struct Arguments {
     /// without its ending; none with --json]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+
+    #[command(flatten)]
+    targets: TargetArguments,
 
     /// Print JSON
     #[arg(long)]
@@ -79,6 +83,11 @@ impl Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let path = &arguments.features;
+    let plot = arguments.plot();
+    let job = Job::new("gauge", [path.as_path()]);
+    let claim =
+        |plot: &PathBuf| Claim::of_files(std::slice::from_ref(plot), job, arguments.targets.overwrite());
+    let claim = plot.as_ref().map(claim).transpose()?;
     let features = read(path, arguments.tensor.as_deref())?;
     let reading = arguments.gauge().measure(&features).with_context(|| path.display().to_string())?;
     if arguments.json {
@@ -86,9 +95,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     } else {
         output::line(summary::text(&path.display().to_string(), &reading));
     }
-    if let Some(plot) = arguments.plot() {
-        let svg = plot::draw(&reading)?;
-        write_atomically(&plot, |file| file.write_all(svg.as_bytes()))?;
+    if let (Some(plot), Some(claim)) = (plot, claim) {
+        claim.write(&plot, marked_svg(claim.mark(), &plot::draw(&reading)?).as_bytes())?;
         if !arguments.json {
             output::line(format_args!("\nplot: {}", plot.display()));
         }

@@ -7,11 +7,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use lejepa_data::write_atomically;
+use lejepa_data::{Claim, Job};
 
 use crate::output;
 use crate::run_folder::{self, Run};
 use crate::table::{Column, optional, rows, shortest, table};
+use crate::targets::{TargetArguments, marked_svg};
 
 /// List runs: configuration, loss, gauge and probes
 ///
@@ -30,6 +31,9 @@ pub(crate) struct Arguments {
     /// Draw loss, RankMe and k-NN accuracy over the steps into this SVG file
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+
+    #[command(flatten)]
+    targets: TargetArguments,
 }
 
 const COLUMNS: [Column<Run>; 13] = [
@@ -54,8 +58,9 @@ const COLUMNS: [Column<Run>; 13] = [
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let runs = run_folder::find(&arguments.folders)?;
     if let Some(path) = &arguments.plot {
-        let svg = curves::draw(&runs)?;
-        write_atomically(path, |file| file.write_all(svg.as_bytes()))?;
+        let job = Job::new("runs", arguments.folders.iter().map(PathBuf::as_path));
+        let claim = Claim::of_files(std::slice::from_ref(path), job, arguments.targets.overwrite())?;
+        claim.write(path, marked_svg(claim.mark(), &curves::draw(&runs)?).as_bytes())?;
     }
     run_folder::incomparable(runs.iter()).iter().for_each(|remark| eprintln!("note: {remark}"));
     if arguments.json {

@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use indicatif::ProgressBar;
-use lejepa_data::Output;
+use lejepa_data::{Claim, Job, Output};
 use lejepa_embed::Encoder;
 use lejepa_eval::{
     Clip, ClipChoice, ClipSet, Error, Ffmpeg, Segmentation, SegmentationCandidate, SegmentationEvent,
@@ -20,6 +20,7 @@ use self::settings::MethodArguments;
 use crate::command_line::command_line;
 use crate::encoder_arguments::{ComputingArguments, RuntimeArguments};
 use crate::picture_arguments::at_least_one;
+use crate::targets::TargetArguments;
 use crate::untrained::{Twin, untrained};
 use crate::{failure, ffmpeg, interrupt, output, progress};
 
@@ -42,6 +43,9 @@ pub(crate) struct Arguments {
     /// Folder to write masks, films, report.html, report.md and report.json into
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
+
+    #[command(flatten)]
+    targets: TargetArguments,
 
     /// Folder of true masks: PNG files, indexed or grey, with the names of their frames [default: those of
     /// DAVIS, if it is its root]
@@ -80,6 +84,18 @@ impl Arguments {
         self.ffmpeg.as_ref().map(Ffmpeg::at).or_else(ffmpeg::installed)
     }
 
+    /// The right to write into the folder.
+    fn claim(&self, clips: &[Clip]) -> Result<Claim> {
+        let own = ["report.json", "report.md", "report.html"].map(String::from);
+        let of_clips = match clips {
+            [_] => ["masks", "overlay.gif", "overlay.mp4"].map(String::from).to_vec(),
+            several => several.iter().map(|clip| clip.name.clone()).collect(),
+        };
+        let job = Job::new("segment", [self.encoder.as_path(), &self.video]);
+        let names = [&own[..], &of_clips].concat();
+        Ok(Claim::of_folder(&self.out, &names, job, self.targets.overwrite())?)
+    }
+
     /// The same encoder before its first step, if there is something to compare with.
     fn untrained(&self, encoder: &Encoder, output: Output, clips: &[Clip]) -> Result<Option<Encoder>> {
         if clips.iter().all(|clip| clip.masks.is_none()) {
@@ -109,6 +125,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 
     interrupt::listen()?;
+    let _claim = arguments.claim(&set.clips)?;
     let ffmpeg = arguments.ffmpeg();
     if ffmpeg.is_none() {
         eprintln!("note: no overlay.mp4, since ffmpeg was not found");

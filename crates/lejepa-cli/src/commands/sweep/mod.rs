@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use lejepa_data::Error as DataError;
+use lejepa_data::{Error as DataError, Lock};
 use lejepa_train::{DeviceChoice, Error as TrainError, Override, pretrain};
 
 use self::grid::{Grid, Point};
@@ -84,6 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
     }
     let out = arguments.out();
+    let _lock = Lock::of_folder(&out)?;
     let mut record = Record::open(&out)?;
     interrupt::listen()?;
     for (index, point) in points.iter().enumerate() {

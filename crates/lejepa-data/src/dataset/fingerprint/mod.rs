@@ -80,7 +80,12 @@ impl<'a> Fingerprinter<'a> {
         fingerprint.count(dataset.len());
         for index in 0..dataset.len() {
             let name = dataset.name(index);
-            let below = name.strip_prefix(&root).unwrap_or(&name).trim_start_matches(std::path::is_separator);
+            let mut below =
+                name.strip_prefix(&root).unwrap_or(&name).trim_start_matches(std::path::is_separator);
+            // `data/.` is the folder `data`.
+            while let Some(rest) = below.strip_prefix("./") {
+                below = rest.trim_start_matches(std::path::is_separator);
+            }
             fingerprint.text(below.as_bytes());
             fingerprint.count(dataset.label(index).unwrap_or(usize::MAX));
         }

@@ -135,6 +135,11 @@ fn the_same_bytes_elsewhere_have_the_same_fingerprint_in_every_format() {
         let [here, there] = [copy(folder), copy(folder)]
             .map(|copy| fixture::fingerprint(&*open(&copy.path().join(set), format).unwrap()));
         assert_eq!(here, there, "{}", format.name());
+        let copy = copy(folder);
+        if copy.path().join(set).is_dir() {
+            let spelt = copy.path().join(set).join(".");
+            assert_eq!(here, fixture::fingerprint(&*open(&spelt, format).unwrap()), "{}", format.name());
+        }
     }
 }
 
