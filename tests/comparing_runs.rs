@@ -95,6 +95,118 @@ fn a_sweep_is_ranked_and_nothing_is_trained_twice() {
     assert_eq!(selection["spearman"]["linear"], Value::Null);
 }
 
+/// Another run in the folder of one of a sweep's, at which the sweep ends.
+fn put_in_the_way(path: &Path, run: &Path) {
+    let _ = std::fs::remove_dir_all(run);
+    let out = run.to_str().unwrap();
+    lejepa_succeeds(
+        path,
+        &["train", "--config", "train.toml", "--epochs", "0.1", "--set", "seed=99", "--out", out],
+    );
+}
+
+fn record(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path.join("runs/sweep/sweep.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn what_has_ended_is_written_after_every_run_and_remembered() {
+    let folder = workspace();
+    let path = folder.path();
+    let sweep = ["sweep", "grid.toml", "--out", "runs/sweep"];
+    std::fs::write(path.join("grid.toml"), GRID).unwrap();
+    put_in_the_way(path, &run_of(path, "0.1"));
+    assert_eq!(lejepa(path, &sweep).status.code(), Some(2));
+    let found = record(path);
+    let outcome = |run: usize| found["runs"][run]["outcome"].clone();
+    assert_eq!((found["runs"].as_array().unwrap().len(), &found["complete"]), (2, &false.into()));
+    assert_eq!(outcome(0), "complete");
+    assert!(outcome(1)["diverged"].is_string());
+    assert_eq!(found["selection"]["ranked"].as_array().unwrap().len(), 1);
+    let markdown = std::fs::read_to_string(path.join("runs/sweep/sweep.md")).unwrap();
+    assert!(markdown.contains("- runs that have not ended yet: 4\n"), "{markdown}");
+
+    // A session that ends before it comes to a diverged run has not forgotten it.
+    put_in_the_way(path, &run_of(path, "0.05"));
+    assert_eq!(lejepa(path, &sweep).status.code(), Some(2));
+    std::fs::remove_dir_all(run_of(path, "0.05")).unwrap();
+    std::fs::remove_dir_all(run_of(path, "0.1")).unwrap();
+    let diverged = path.join("runs/sweep/loss.lambda=0.05,optimizer.lr=1e30");
+    std::fs::remove_dir_all(&diverged).unwrap();
+    lejepa_succeeds(path, &sweep);
+    assert!(!diverged.exists(), "nothing was trained again");
+    assert_eq!(
+        (record(path)["runs"].as_array().unwrap().len(), &record(path)["complete"]),
+        (6, &true.into())
+    );
+
+    for (name, theirs) in [("sweep.json", "{}"), ("sweep.md", "mine")] {
+        std::fs::create_dir_all(path.join("runs/mine")).unwrap();
+        std::fs::write(path.join("runs/mine").join(name), theirs).unwrap();
+        let refused = lejepa(path, &["sweep", "grid.toml", "--out", "runs/mine"]);
+        let said = text(&refused.stderr);
+        assert!(said.contains(&format!("not of a sweep, choose another --out: runs/mine/{name}")), "{said}");
+        assert_eq!(std::fs::read_to_string(path.join("runs/mine").join(name)).unwrap(), theirs);
+        std::fs::remove_file(path.join("runs/mine").join(name)).unwrap();
+    }
+}
+
+#[test]
+fn seeds_give_mean_and_deviation() {
+    let folder = workspace();
+    let path = folder.path();
+    let grid = "recipe = \"train.toml\"\n[set]\ntrain.epochs = 0.3\n[grid]\nseed = [1, 2, 3]\n\"loss.lambda\" = [0.05, 0.1]\n";
+    std::fs::write(path.join("grid.toml"), grid).unwrap();
+    let output = lejepa_succeeds(path, &["sweep", "grid.toml", "--out", "runs/sweep"]);
+    let stdout = text(&output.stdout);
+    assert!(stdout.contains("over seeds") && stdout.contains(" and 2 more "), "{stdout}");
+    assert!(!stdout.contains("do not compare"), "{stdout}");
+    let groups = record(path)["selection"]["over_seeds"].clone();
+    assert_eq!(groups.as_array().unwrap().len(), 2);
+    let ranked = record(path)["selection"]["ranked"].clone();
+    let names = groups[0]["runs"].as_array().unwrap();
+    let score = |name: &Value| {
+        let runs = ranked.as_array().unwrap();
+        runs.iter().find(|run| run["run"]["run"] == *name).unwrap()["score"].as_f64().unwrap()
+    };
+    let scores: Vec<f64> = names.iter().map(score).collect();
+    let mean = scores.iter().sum::<f64>() / 3.;
+    let deviation = (scores.iter().map(|score| (score - mean).powi(2)).sum::<f64>() / 2.).sqrt();
+    assert!((groups[0]["score"]["mean"].as_f64().unwrap() - mean).abs() < 1e-12);
+    assert!((groups[0]["score"]["deviation"].as_f64().unwrap() - deviation).abs() < 1e-12 && deviation > 0.);
+    assert!(groups[0]["score"]["mean"].as_f64() <= groups[1]["score"]["mean"].as_f64());
+}
+
+#[test]
+fn collapsed_runs_are_marked_and_come_last_and_other_views_are_remarked() {
+    let folder = swept();
+    let path = folder.path();
+    let ranked = json_of(path, &["select", "runs/sweep", "--json"])["ranked"].clone();
+    let best = ranked[0]["run"]["run"].as_str().unwrap().to_string();
+    let log = path.join(&best).join("watch.jsonl");
+    let mut look: Value =
+        serde_json::from_str(std::fs::read_to_string(&log).unwrap().lines().last().unwrap()).unwrap();
+    look["features"]["verdict"] = "collapsed".into();
+    std::fs::write(&log, format!("{look}\n")).unwrap();
+    let selected = text(&lejepa_succeeds(path, &["select", "runs/sweep"]).stdout);
+    assert!(selected.lines().nth(3).unwrap().starts_with(&format!("{best} (collapsed)")), "{selected}");
+    assert!(
+        selected.contains(&format!("collapsed, of no use whatever their score, and last for that: {best}"))
+    );
+    let ranked = json_of(path, &["select", "runs/sweep", "--json"])["ranked"].clone();
+    assert_eq!((&ranked[2]["run"]["run"], &ranked[2]["collapsed"]), (&best.clone().into(), &true.into()));
+    assert_eq!(ranked[0]["collapsed"], false);
+
+    copy_run(&run_of(path, "0.1"), &path.join("runs/flipped"), |config| {
+        config.replace("\nflip = 0.5", "\nflip = 0.25")
+    });
+    for command in [["select", "runs"], ["runs", "runs"]] {
+        let output = lejepa_succeeds(path, &command);
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert!(said.contains("losses are of different views and do not compare: runs/flipped | "), "{said}");
+    }
+}
+
 #[test]
 fn runs_are_listed_and_damaged_ones_noted() {
     let folder = swept();

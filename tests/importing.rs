@@ -145,7 +145,7 @@ fn half_precision_and_another_image_size_are_converted() {
         let output = lejepa_succeeds(path, &arguments);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(stderr.contains("positions resampled from a grid of 4x4 for images of 40x64"), "{stderr}");
-        lejepa_succeeds(path, &["export", out, "--out", "weights.safetensors"]);
+        lejepa_succeeds(path, &["export", out, "--out", "weights.safetensors", "--overwrite"]);
         let weights = candle_core::safetensors::load(path.join("weights.safetensors"), &Device::Cpu).unwrap();
         assert_eq!(weights["pos_embed"].dims(), [1, 1 + 5 * 8, 48]);
         assert!(weights.values().all(|tensor| tensor.dtype() == DType::F32));

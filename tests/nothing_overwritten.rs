@@ -133,7 +133,7 @@ fn pictures_replace_those_of_the_same_command_and_nothing_else() {
         lejepa_succeeds(path, command);
         lejepa_succeeds(path, command);
         let made = std::fs::read(path.join(picture)).unwrap();
-        let _ = std::fs::remove_file(path.join(picture).with_file_name("made-by.json"));
+        let _ = std::fs::remove_file(path.join(picture).with_file_name(".made-by.json"));
         std::fs::write(path.join(picture), "mine").unwrap();
         let said = refused(path, command);
         let place = picture.split('/').next().unwrap();
@@ -164,13 +164,15 @@ fn a_report_is_replaced_by_the_same_evaluation_alone() {
     let absolute = [path.join("three/"), path.join("data/."), path.join("encoder.onnx")];
     let [out, data, encoder] = absolute.each_ref().map(|path| path.to_str().unwrap());
     lejepa_succeeds(path, &["eval", encoder, "--suite", "./mine.toml", "--data", data, "--out", out]);
-    let report = std::fs::read(path.join("three/report.md")).unwrap();
-
+    let report = || std::fs::read_to_string(path.join("three/report.md")).unwrap();
     let differs = |more: &[&str], what: &str| {
+        let before = report();
         let said = refused(path, &[&eval[..], more].concat());
         let hint = "use another --out, or --overwrite to replace that: three";
-        assert!(said.contains(&format!("the folder holds a report of {what}: {hint}")), "{said}");
-        assert_eq!(std::fs::read(path.join("three/report.md")).unwrap(), report);
+        let is_named =
+            said.contains("the folder holds a report of ") && said.contains(&format!("{what}: {hint}"));
+        assert!(is_named, "{said}");
+        assert!(report() == before, "nothing was touched");
     };
     differs(&["--embedding", "cls_last2"], "encoder.onnx (other: output)");
     differs(&["--batch", "3"], "encoder.onnx (other: batch)");
@@ -206,6 +208,33 @@ fn another_output_needs_no_description_but_the_one_beside_the_encoder() {
     std::fs::remove_file(path.join("preprocessor_config.json")).unwrap();
     let said = refused(path, &[&embed[..], &["three.npy"]].concat());
     assert!(said.contains("--embedding needs a description of how images are prepared"), "{said}");
+}
+
+#[test]
+fn a_run_begins_over_nothing_that_no_run_has_written() {
+    let folder = workspace();
+    let path = folder.path();
+    let train = ["train", "--config", "train.toml", "--epochs", "0.2", "--out", "mine"];
+    std::fs::create_dir(path.join("mine")).unwrap();
+    for (name, content) in
+        [("config.toml", fixture::TINY_RECIPE), ("config.toml", "a = 1"), ("metrics.jsonl", "{}")]
+    {
+        std::fs::write(path.join("mine").join(name), content).unwrap();
+        let output = lejepa(path, &train);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains(&format!("no run has written that file, choose another --out: mine/{name}")),
+            "{said}"
+        );
+        assert_eq!(std::fs::read_to_string(path.join("mine").join(name)).unwrap(), content);
+        std::fs::remove_file(path.join("mine").join(name)).unwrap();
+    }
+    // A run that was killed before its first checkpoint begins again.
+    lejepa_succeeds(path, &train);
+    std::fs::remove_dir_all(path.join("mine/checkpoints")).unwrap();
+    std::fs::remove_file(path.join("mine/metrics.jsonl")).unwrap();
+    lejepa_succeeds(path, &train);
 }
 
 #[test]

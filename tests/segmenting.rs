@@ -182,7 +182,12 @@ fn an_evaluation_segments_clips_too() {
     }
     // Other frames are other clips.
     picture(SIDE, SIDE, &square(0)).write_png(&path.join("clips/square/00003.png")).unwrap();
-    lejepa_succeeds(path, &eval);
+    let refused = String::from_utf8(lejepa(path, &eval).stderr).unwrap();
+    assert!(
+        refused.contains("the folder holds masks of another clip square: use another --out"),
+        "{refused}"
+    );
+    lejepa_succeeds(path, &[&eval[..], &["--overwrite"]].concat());
     assert!(mask.exists());
 
     let without = ["eval", &encoder, "--suite", "knn", "--data", "data", "--masks", "true"];
@@ -463,7 +468,8 @@ fn mistakes_are_named() {
         let output = Command::new(LEJEPA)
             .current_dir(path)
             .env("PATH", "")
-            .args(["segment", &encoder(), "--out", "out"])
+            // Masks of somebody lie there.
+            .args(["segment", &encoder(), "--out", "out", "--overwrite"])
             .args(arguments)
             .output()
             .unwrap();

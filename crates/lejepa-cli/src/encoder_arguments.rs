@@ -7,6 +7,7 @@ use clap::Args;
 use lejepa_embed::{Encoder, EncoderBuilder, Error, ForeignEncoder, InputSize, Provider};
 
 use crate::hub_file;
+use crate::output::say;
 
 /// What every command that uses ONNX Runtime takes.
 #[derive(Debug, Args)]
@@ -103,7 +104,7 @@ impl EncoderArguments {
             }
         };
         let beside = hub_file::find(path)?.ok_or(refused)?;
-        eprintln!("note: images for {} are prepared as {} says", path.display(), beside.display());
+        say!("note: images for {} are prepared as {} says", path.display(), beside.display());
         Ok(finish(self.described_by(&beside)?).open(path)?)
     }
 

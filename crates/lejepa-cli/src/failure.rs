@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+use crate::output::say;
 use lejepa_data::{Error as DataError, Output};
 use lejepa_embed::Error as EmbedError;
 use lejepa_eval::Error as EvalError;
@@ -17,9 +18,9 @@ const USAGE: u8 = 2;
 
 /// Prints an error with its causes and a hint, and says how to exit.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
-    eprintln!("error: {}", sentence(error));
+    say!("error: {}", sentence(error));
     if let Some(hint) = hint(error).map(str::to_string).or_else(|| retry(error)) {
-        eprintln!("hint: {hint}");
+        say!("hint: {hint}");
     }
     ExitCode::from(if is_usage(error) { USAGE } else { RUNTIME })
 }
@@ -94,7 +95,9 @@ fn is_train_usage(error: &TrainError) -> bool {
         TrainError::Config { .. }
         | TrainError::Setting { .. }
         | TrainError::OtherRun { .. }
-        | TrainError::Fixed { .. } => true,
+        | TrainError::Fixed { .. }
+        | TrainError::Begun { .. }
+        | TrainError::Foreign { .. } => true,
         TrainError::Data(error) => is_data_usage(error),
         TrainError::Model(error) => matches!(error, ModelError::Setting { .. }),
         TrainError::Loss(error) => is_loss_usage(error),

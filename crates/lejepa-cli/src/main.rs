@@ -1,5 +1,8 @@
 //! The `lejepa` command line: parses, dispatches, prints.
 
+// Messages go through `output`.
+#![warn(clippy::print_stderr)]
+
 mod allocator;
 mod cache_folder;
 mod command_line;

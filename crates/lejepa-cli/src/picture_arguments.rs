@@ -10,6 +10,7 @@ use lejepa_embed::Encoder;
 use lejepa_eval::{ImageList, Upsampling};
 
 use crate::encoder_arguments::{ComputingArguments, RuntimeArguments};
+use crate::output::say;
 use crate::source::SourceOptions;
 use crate::targets::TargetArguments;
 
@@ -87,10 +88,10 @@ impl PictureArguments {
     pub(crate) fn subjects(&self) -> Result<Subjects> {
         let sources: Vec<_> = self.paths.iter().map(|path| self.options.config(path)).collect();
         let list = ImageList::open(&sources)?;
-        list.notes().for_each(|note| eprintln!("note: {note}"));
+        list.notes().for_each(|note| say!("note: {note}"));
         let (all, most) = (list.len(), self.limit.min(list.len()));
         if most < all {
-            eprintln!("note: {most} of {all} images are drawn, see --limit");
+            say!("note: {most} of {all} images are drawn, see --limit");
         }
         Ok(Subjects { chosen: (0..most).map(|step| step * all / most).collect(), list })
     }
@@ -123,7 +124,7 @@ impl Subjects {
             match self.list.image(index) {
                 Ok(image) => subjects.push(Subject { name, image }),
                 Err(error) => {
-                    eprintln!("note: left out: {}", crate::failure::sentence(&anyhow::Error::new(error)));
+                    say!("note: left out: {}", crate::failure::sentence(&anyhow::Error::new(error)));
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
-use lejepa_data::Hashing;
+use lejepa_data::{Hashing, printable};
 
 /// Between two lines where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(30);
@@ -34,7 +34,8 @@ pub(crate) fn hashing(bar: &mut ProgressBar, set: &str, Hashing { done, total }:
     if bar.is_hidden() || bar.length() != Some(total >> 20) {
         bar.finish_and_clear();
         *bar = self::bar(total >> 20);
-        bar.set_message(format!("{set}: MB of files, whose content decides what is known already"));
+        let message = format!("{set}: MB of files, whose content decides what is known already");
+        bar.set_message(printable(&message).into_owned());
     }
     bar.set_position(done >> 20);
     if done == total {

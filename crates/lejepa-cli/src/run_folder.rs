@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::output::say;
 use anyhow::{Context, Result};
 use lejepa_data::Error as DataError;
 use lejepa_train::{Change, StepMetrics, TrainConfig, WatchMetrics, read_watch};
@@ -60,10 +61,10 @@ fn search(folder: &Path, depth: usize, runs: &mut Vec<Run>) {
     match (folder.join(CONFIG).is_file(), folder.join(METRICS).is_file()) {
         (true, true) => match Run::read(folder) {
             Ok(run) => runs.push(run),
-            Err(error) => eprintln!("skipped {}: {error:#}", folder.display()),
+            Err(error) => say!("skipped {}: {error:#}", folder.display()),
         },
-        (true, false) => eprintln!("skipped {}: it has no {METRICS}", folder.display()),
-        (false, true) => eprintln!("skipped {}: it has no {CONFIG}", folder.display()),
+        (true, false) => say!("skipped {}: it has no {METRICS}", folder.display()),
+        (false, true) => say!("skipped {}: it has no {CONFIG}", folder.display()),
         (false, false) if depth > 0 => match std::fs::read_dir(folder) {
             Ok(entries) => {
                 let mut folders: Vec<PathBuf> =
@@ -71,7 +72,7 @@ fn search(folder: &Path, depth: usize, runs: &mut Vec<Run>) {
                 folders.sort();
                 folders.iter().for_each(|folder| search(folder, depth - 1, runs));
             }
-            Err(error) => eprintln!("skipped {}: {error}", folder.display()),
+            Err(error) => say!("skipped {}: {error}", folder.display()),
         },
         (false, false) => {}
     }
@@ -170,6 +171,20 @@ pub(crate) fn incomparable<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> V
         let changes: Vec<String> = run.changes.iter().map(Change::to_string).collect();
         remarks.push(format!("{} was changed on the way: {}", run.name(), changes.join(", ")));
     }
+    // Centres are of global views, and what predicts them is of all.
+    let seen = |run: &Run| {
+        let TrainConfig { views, encoder, preprocess, train, .. } = &run.config;
+        (
+            views.clone(),
+            encoder.resolve().ok().map(|shape| shape.image_size()),
+            preprocess.clone(),
+            train.masking,
+        )
+    };
+    let seen = group(runs.clone().map(|run| (seen(run), run.name())));
+    if seen.len() > 1 {
+        remarks.push(format!("losses are of different views and do not compare: {}", listed(&seen)));
+    }
     let watched = group(runs.filter_map(|run| Some((run.watched()?, run.name()))));
     if watched.len() > 1 {
         remarks.push(format!(
@@ -180,15 +195,17 @@ pub(crate) fn incomparable<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> V
     remarks
 }
 
-type Groups<Key> = Vec<(Key, Vec<String>)>;
+type Groups<Key, Member = String> = Vec<(Key, Vec<Member>)>;
 
-/// Names by what they have in common.
-fn group<Key: PartialEq>(pairs: impl Iterator<Item = (Key, String)>) -> Groups<Key> {
-    let mut groups: Groups<Key> = Vec::new();
-    for (key, name) in pairs {
+/// Things by what they have in common.
+pub(crate) fn group<Key: PartialEq, Member>(
+    pairs: impl Iterator<Item = (Key, Member)>,
+) -> Groups<Key, Member> {
+    let mut groups: Groups<Key, Member> = Vec::new();
+    for (key, member) in pairs {
         match groups.iter_mut().find(|(other, _)| *other == key) {
-            Some((_, names)) => names.push(name),
-            None => groups.push((key, vec![name])),
+            Some((_, members)) => members.push(member),
+            None => groups.push((key, vec![member])),
         }
     }
     groups

@@ -9,11 +9,15 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, bail, ensure};
+use lejepa_loss::gauge::Verdict;
 use lejepa_loss::{Convention, PredictionReduction, ViewPooling};
 use lejepa_probe::spearman;
+use lejepa_train::TrainConfig;
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::run_folder::{Run, Tail, incomparable};
+use crate::output::say;
+use crate::run_folder::{Run, Tail, group, incomparable};
 use crate::table::{self, Column, optional, shortest};
 
 /// Runs in the order of their scores.
@@ -21,12 +25,33 @@ pub(crate) struct Selection {
     alpha: f64,
     /// The best first.
     ranked: Vec<Ranked>,
+    /// Of runs with several seeds, the best first.
+    seeds: Vec<Seeds>,
     /// Runs that have no score, with the reason.
     left_out: Vec<(String, String)>,
     /// Correlations of the score with accuracies.
     correlations: [Correlation; 2],
     /// What does not compare between the runs.
     incomparable: Vec<String>,
+}
+
+/// Runs that differ in their seed alone.
+struct Seeds {
+    /// Names of their folders, the best first.
+    runs: Vec<String>,
+    score: Spread,
+    loss: Spread,
+    knn: Option<Spread>,
+    linear: Option<Spread>,
+    collapsed: usize,
+}
+
+/// A number over seeds.
+#[derive(Clone, Copy, Serialize)]
+struct Spread {
+    mean: f64,
+    /// Of the sample; with one seed there is none.
+    deviation: Option<f64>,
 }
 
 struct Ranked {
@@ -48,7 +73,10 @@ struct Correlation {
 }
 
 const COLUMNS: [Column<Ranked>; 10] = [
-    ("run", |ranked| ranked.run.name()),
+    ("run", |ranked| match ranked.is_collapsed() {
+        true => format!("{} (collapsed)", ranked.run.name()),
+        false => ranked.run.name(),
+    }),
     ("score", |ranked| optional(Some(ranked.score), 4)),
     ("loss", |ranked| optional(Some(ranked.loss), 4)),
     ("lambda", |ranked| shortest((ranked.lambda * 1e6).round() / 1e6)),
@@ -60,6 +88,20 @@ const COLUMNS: [Column<Ranked>; 10] = [
     }),
     ("k-NN", |ranked| optional(ranked.knn(), 3)),
     ("linear", |ranked| optional(ranked.linear(), 3)),
+];
+
+const SEED_COLUMNS: [Column<Seeds>; 6] = [
+    ("over seeds", |seeds| {
+        let [first, others @ ..] = &seeds.runs[..] else { return String::new() };
+        let collapsed =
+            if seeds.collapsed > 0 { format!(" ({} collapsed)", seeds.collapsed) } else { String::new() };
+        format!("{first} and {} more{collapsed}", others.len())
+    }),
+    ("seeds", |seeds| seeds.runs.len().to_string()),
+    ("score", |seeds| seeds.score.text(4)),
+    ("loss", |seeds| seeds.loss.text(4)),
+    ("k-NN", |seeds| seeds.knn.map_or("-".into(), |knn| knn.text(3))),
+    ("linear", |seeds| seeds.linear.map_or("-".into(), |linear| linear.text(3))),
 ];
 
 impl Selection {
@@ -74,7 +116,13 @@ impl Selection {
             }
         }
         refuse_different_statistics(&ranked)?;
-        ranked.sort_by(|left, right| left.score.total_cmp(&right.score));
+        // A collapsed run may well have the lowest loss, and is of no use.
+        let order = |it: &Ranked| (it.is_collapsed(), it.score);
+        ranked.sort_by(|left, right| {
+            let ((left_collapsed, left), (right_collapsed, right)) = (order(left), order(right));
+            left_collapsed.cmp(&right_collapsed).then(left.total_cmp(&right))
+        });
+        let seeds = Seeds::of(&ranked);
         let correlation = |title, accuracy: fn(&Ranked) -> Option<f64>| {
             let pairs = ranked.iter().filter_map(|ranked| Some((ranked.score, accuracy(ranked)?)));
             let (scores, accuracies): (Vec<f64>, Vec<f64>) = pairs.unzip();
@@ -86,7 +134,7 @@ impl Selection {
         let correlations =
             [correlation("k-NN accuracy", Ranked::knn), correlation("linear probe accuracy", Ranked::linear)];
         let incomparable = incomparable(ranked.iter().map(|ranked| &ranked.run));
-        Ok(Self { alpha, ranked, left_out, correlations, incomparable })
+        Ok(Self { alpha, ranked, seeds, left_out, correlations, incomparable })
     }
 
     /// Whether there is nothing to choose from.
@@ -97,20 +145,22 @@ impl Selection {
     /// Says on standard error which runs have no score.
     pub(crate) fn note_left_out(&self) {
         for (run, reason) in &self.left_out {
-            eprintln!("left out {run}: {reason}");
+            say!("left out {run}: {reason}");
         }
     }
 
     /// For a person at a terminal.
     pub(crate) fn text(&self) -> String {
-        format!("{}\n\n{}", table::table(&self.rows()), self.remarks().join("\n"))
+        let tables = self.tables().iter().map(|rows| table::table(rows)).collect::<Vec<_>>().join("\n\n");
+        format!("{tables}\n\n{}", self.remarks().join("\n"))
     }
 
     /// For a file.
     pub(crate) fn markdown(&self) -> String {
         let left_out = self.left_out.iter().map(|(run, reason)| format!("left out `{run}`: {reason}"));
         let remarks = self.remarks().into_iter().chain(left_out).map(|remark| format!("- {remark}\n"));
-        format!("{}\n\n{}", table::markdown(&self.rows()), remarks.collect::<String>())
+        let tables = self.tables().iter().map(|rows| table::markdown(rows)).collect::<Vec<_>>().join("\n\n");
+        format!("{tables}\n\n{}", remarks.collect::<String>())
     }
 
     /// For a machine.
@@ -122,13 +172,21 @@ impl Selection {
                 "lambda": ranked.lambda,
                 "knn": ranked.knn(),
                 "linear": ranked.linear(),
+                "collapsed": ranked.is_collapsed(),
                 "run": ranked.run.to_json(),
+            })
+        };
+        let seeds = |seeds: &Seeds| {
+            let Seeds { runs, score, loss, knn, linear, collapsed } = seeds;
+            json!({
+                "runs": runs, "score": score, "loss": loss, "knn": knn, "linear": linear, "collapsed": collapsed,
             })
         };
         let [knn, linear] = &self.correlations;
         json!({
             "alpha": self.alpha,
             "ranked": self.ranked.iter().map(ranked).collect::<Vec<_>>(),
+            "over_seeds": self.seeds.iter().map(seeds).collect::<Vec<_>>(),
             "left_out": self.left_out.iter().map(|(run, reason)| json!({ "run": run, "reason": reason }))
                 .collect::<Vec<_>>(),
             "spearman": { "knn": knn.rho, "linear": linear.rho },
@@ -136,12 +194,34 @@ impl Selection {
         })
     }
 
-    fn rows(&self) -> Vec<Vec<String>> {
-        table::rows(&COLUMNS, &self.ranked)
+    /// All runs, and those with several seeds together.
+    fn tables(&self) -> Vec<Vec<Vec<String>>> {
+        let mut tables = vec![table::rows(&COLUMNS, &self.ranked)];
+        if !self.seeds.is_empty() {
+            tables.push(table::rows(&SEED_COLUMNS, &self.seeds));
+        }
+        tables
     }
 
     fn remarks(&self) -> Vec<String> {
         let mut remarks = vec![format!("score: loss / lambda^{}, the smallest first", self.alpha)];
+        if !self.seeds.is_empty() {
+            remarks.push(
+                "over seeds: mean and standard deviation of runs that differ in their seed alone".into(),
+            );
+        }
+        let collapsed: Vec<String> = self
+            .ranked
+            .iter()
+            .filter(|ranked| ranked.is_collapsed())
+            .map(|ranked| ranked.run.name())
+            .collect();
+        if !collapsed.is_empty() {
+            remarks.push(format!(
+                "collapsed, of no use whatever their score, and last for that: {}",
+                collapsed.join(", ")
+            ));
+        }
         remarks.extend(self.incomparable.iter().cloned());
         for Correlation { title, runs, rho, compares } in &self.correlations {
             remarks.push(match rho {
@@ -175,12 +255,71 @@ impl Ranked {
         Ok(Self { run, lambda, loss, score })
     }
 
+    /// Whether the last look found next to nothing in the features.
+    fn is_collapsed(&self) -> bool {
+        self.run.watch.as_ref().is_some_and(|watch| watch.features.verdict == Verdict::Collapsed.title())
+    }
+
     fn knn(&self) -> Option<f64> {
         self.run.watch.as_ref()?.knn
     }
 
     fn linear(&self) -> Option<f64> {
         self.run.watch.as_ref()?.linear
+    }
+}
+
+impl Seeds {
+    /// Of runs in the order of their scores; nothing where no two differ in their seed alone.
+    fn of(ranked: &[Ranked]) -> Vec<Self> {
+        let without_seed = |run: &Run| {
+            let mut config: TrainConfig = run.config.clone();
+            config.seed = 0;
+            config
+        };
+        let groups = ranked.iter().map(|ranked| (without_seed(&ranked.run), ranked));
+        let mut groups: Vec<(bool, Self)> = group(groups)
+            .into_iter()
+            .filter(|(_, runs)| runs.len() > 1)
+            .map(|(_, runs)| {
+                let of = |value: fn(&Ranked) -> Option<f64>| {
+                    runs.iter().map(|run| value(run)).collect::<Option<Vec<f64>>>().map(|it| Spread::of(&it))
+                };
+                let all = |value: fn(&Ranked) -> f64| {
+                    Spread::of(&runs.iter().map(|run| value(run)).collect::<Vec<_>>())
+                };
+                let collapsed = runs.iter().filter(|run| run.is_collapsed()).count();
+                let seeds = Self {
+                    runs: runs.iter().map(|ranked| ranked.run.name()).collect(),
+                    score: all(|run| run.score),
+                    loss: all(|run| run.loss),
+                    knn: of(Ranked::knn),
+                    linear: of(Ranked::linear),
+                    collapsed,
+                };
+                (collapsed > 0, seeds)
+            })
+            .collect();
+        groups.sort_by(|(left_collapsed, left), (right_collapsed, right)| {
+            left_collapsed.cmp(right_collapsed).then(left.score.mean.total_cmp(&right.score.mean))
+        });
+        groups.into_iter().map(|(_, seeds)| seeds).collect()
+    }
+}
+
+impl Spread {
+    fn of(values: &[f64]) -> Self {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        Self { mean, deviation: (values.len() > 1).then(|| (squares / (count - 1.)).sqrt()) }
+    }
+
+    fn text(self, decimals: usize) -> String {
+        match self.deviation {
+            Some(deviation) => format!("{:.decimals$} +- {deviation:.decimals$}", self.mean),
+            None => format!("{:.decimals$}", self.mean),
+        }
     }
 }
 

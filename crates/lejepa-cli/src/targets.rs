@@ -13,7 +13,9 @@ pub(crate) struct TargetArguments {
 
 /// A drawing that tells what made it.
 pub(crate) fn marked_svg(mark: &str, svg: &str) -> String {
-    format!("<!-- {mark} -->\n{svg}")
+    // Behind the first tag: some readers want that at the beginning.
+    let (tag, rest) = svg.split_once('>').unwrap_or((svg, ""));
+    format!("{tag}>\n<!-- {mark} -->{rest}")
 }
 
 impl TargetArguments {

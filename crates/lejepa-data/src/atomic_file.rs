@@ -14,7 +14,7 @@ use crate::{Error, Result, lock};
 const ENDING: &str = ".writing";
 /// What nobody holds is rubbish after the first of these times, and where locks are not to be had after the
 /// second one.
-const UNHELD: Duration = Duration::from_secs(600);
+const UNHELD: Duration = Duration::from_secs(60);
 const UNTOUCHED: Duration = Duration::from_secs(24 * 3600);
 
 /// Writes a file under a temporary name of its own beside `path`, syncs it and renames it into place. Whatever
@@ -172,32 +172,59 @@ fn create_temporary(folder: &Path, name: &str) -> std::io::Result<(PathBuf, File
 }
 
 /// Removes what killed processes have left in a folder, once per process and folder.
-fn sweep(folder: &Path) {
+pub(crate) fn sweep(folder: &Path) {
     static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     if !SWEPT.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.into()) {
         return;
     }
+    remove_abandoned(folder, UNHELD);
+}
+
+/// Removes what killed processes have left in a folder that nobody else writes into, and below it.
+pub(crate) fn remove_leftovers(folder: &Path) {
+    /// Deeper than the masks of a clip in a report.
+    const DEPTH: usize = 4;
+    /// Between making a file and locking it less time passes, whoever does so.
+    const YOUNG: Duration = Duration::from_secs(2);
+    let mut folders = vec![(folder.to_path_buf(), DEPTH)];
+    while let Some((folder, depth)) = folders.pop() {
+        for below in remove_abandoned(&folder, YOUNG) {
+            if depth > 0 {
+                folders.push((below, depth - 1));
+            }
+        }
+    }
+}
+
+/// Removes files that nobody has held for some time; the folders beside them.
+fn remove_abandoned(folder: &Path, unheld: Duration) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            folders.push(entry.path());
+            continue;
+        }
         let name = entry.file_name();
         let name = name.to_string_lossy();
         let is_ours = [ENDING, lock::ENDING].iter().any(|ending| name.ends_with(ending));
         if name.starts_with('.')
             && is_ours
-            && let Some(_held) = abandoned(&entry.path())
+            && let Some(_held) = abandoned(&entry.path(), unheld)
         {
             // Somebody else may have been quicker.
             let _ = std::fs::remove_file(entry.path());
         }
     }
+    folders
 }
 
 /// A file that nobody writes or holds any more, held until it is removed.
-fn abandoned(path: &Path) -> Option<File> {
+fn abandoned(path: &Path, unheld: Duration) -> Option<File> {
     let file = File::open(path).ok()?;
     let modified = file.metadata().and_then(|metadata| metadata.modified());
     let age = modified.ok().and_then(|modified| modified.elapsed().ok()).unwrap_or_default();
     // Young ones are not even tried: somebody may be about to lock them.
-    let is_abandoned = age > UNHELD
+    let is_abandoned = age > unheld
         && match file.try_lock() {
             Ok(()) => true,
             Err(TryLockError::WouldBlock) => false,

@@ -2,13 +2,13 @@
 //! replaced only if the same job made it, or if the user says so.
 //!
 //! A file tells by a mark inside what made it: in a comment of an SVG file, in a text chunk of a PNG file. For a
-//! folder of files `made-by.json` in it does.
+//! folder of files `.made-by.json` in it does.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::{AtomicFile, Error, Lock, Result};
+use crate::{AtomicFile, Error, Lock, Result, lock};
 
 /// Whether what may be somebody's is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Job {
 }
 
 /// In a folder, tells what made its files.
-const MADE_BY: &str = "made-by.json";
+const MADE_BY: &str = ".made-by.json";
 /// Marks stand at the beginning of files.
 const HEAD: u64 = 4096;
 
@@ -62,6 +62,8 @@ impl Job {
 pub struct Claim {
     job: Job,
     overwrite: Overwrite,
+    /// That of several files.
+    folder: Option<PathBuf>,
     _locks: Vec<Lock>,
 }
 
@@ -76,14 +78,14 @@ impl Claim {
     /// The same where a stopped job may have left some of them: what is there is looked at when it is written.
     pub fn of_begun(paths: &[PathBuf], job: Job, overwrite: Overwrite) -> Result<Self> {
         let locks = paths.iter().map(|path| Lock::of_file(path)).collect::<Result<_>>()?;
-        Ok(Self { job, overwrite, _locks: locks })
+        Ok(Self { job, overwrite, folder: None, _locks: locks })
     }
 
     /// On a folder, in which files and folders of these names are to be written.
     pub fn of_folder(folder: &Path, names: &[String], job: Job, overwrite: Overwrite) -> Result<Self> {
         let locks = vec![Lock::of_folder(folder)?];
         let made_by = folder.join(MADE_BY);
-        let claim = Self { job, overwrite, _locks: locks };
+        let claim = Self { job, overwrite, folder: Some(folder.into()), _locks: locks };
         if !claim.job.owns(&made_by) {
             names.iter().try_for_each(|name| claim.check(&folder.join(name)))?;
             let made = serde_json::json!({ "made_by": claim.job.mark, "version": env!("CARGO_PKG_VERSION") });
@@ -121,10 +123,25 @@ impl Claim {
         }
     }
 
-    fn check(&self, path: &Path) -> Result<()> {
+    /// Refuses what is there and may be somebody's.
+    pub fn check(&self, path: &Path) -> Result<()> {
         let is_free =
             self.overwrite == Overwrite::Always || path.symlink_metadata().is_err() || self.job.owns(path);
         if is_free { Ok(()) } else { Err(Error::Exists { path: path.into() }) }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // A job that has failed before its first file has made nothing.
+        let Some(folder) = &self.folder else { return };
+        let mut others = std::fs::read_dir(folder).into_iter().flatten().flatten().filter(|entry| {
+            let name = entry.file_name();
+            name != MADE_BY && name != lock::ENDING
+        });
+        if others.next().is_none() {
+            let _ = std::fs::remove_file(folder.join(MADE_BY));
+        }
     }
 }
 
@@ -175,7 +192,10 @@ mod tests {
             Claim::of_folder(&folder, &names, Job::new("pca", [Path::new(input)]), overwrite)
         };
         drop(claim("photos", Overwrite::Never).unwrap());
+        assert!(!folder.exists(), "nothing was drawn");
+        let drawing = claim("photos", Overwrite::Never).unwrap();
         std::fs::write(folder.join("sheet.png"), "drawn").unwrap();
+        drop(drawing);
         claim("photos", Overwrite::Never).unwrap();
         let refused = claim("others", Overwrite::Never).unwrap_err().to_string();
         assert!(refused.ends_with("sheet.png"), "{refused}");

@@ -33,6 +33,7 @@ mod inspection;
 mod lock;
 mod preprocess;
 mod preprocessor_config;
+mod printable;
 mod random;
 mod regular_file;
 mod resize;
@@ -65,6 +66,7 @@ pub use inspection::{
 };
 pub use lock::{Hold, Lock};
 pub use preprocess::{Interpolation, Preprocess, ResizeRule};
+pub use printable::printable;
 pub use random::{Purpose, generator};
 pub use seen_images::{ImageHash, SeenImages, SeenShare};
 pub use self_test::SelfTest;

@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::atomic_file::folder_of;
+use crate::atomic_file::{folder_of, remove_leftovers};
 use crate::{Error, Result};
 
 /// What the names of locks end in that lie beside what they are of.
@@ -59,7 +59,9 @@ impl Lock {
         if folder.symlink_metadata().is_ok() && !folder.is_dir() {
             return Err(Error::NotAFolder { path: folder.into() });
         }
-        Self::inside(folder, &folder.join(ENDING), folder)
+        let lock = Self::inside(folder, &folder.join(ENDING), folder)?;
+        remove_leftovers(folder);
+        Ok(lock)
     }
 
     /// The right to write a file; folders above it are made.
@@ -172,6 +174,27 @@ mod tests {
         std::fs::write(folder.path().join(ENDING), "17 elsewhere\n").unwrap();
         drop(Lock::of_folder(folder.path()).unwrap());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_a_killed_writer_has_left_in_a_folder_goes_with_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let checkpoints = folder.path().join("checkpoints");
+        std::fs::create_dir(&checkpoints).unwrap();
+        let left = |name: &str| {
+            let file = File::create(checkpoints.join(name)).unwrap();
+            file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(5)).unwrap();
+            file
+        };
+        left(".step-00000005.safetensors.17-0.writing");
+        left("step-00000004.safetensors");
+        let held = left(".step-00000006.safetensors.18-0.writing");
+        held.try_lock().unwrap();
+        let _lock = Lock::of_folder(folder.path()).unwrap();
+        let names = std::fs::read_dir(&checkpoints).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+        names.sort();
+        assert_eq!(names, [".step-00000006.safetensors.18-0.writing", "step-00000004.safetensors"]);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! What tells one evaluation from another: the content of suite, sets, encoders and clips, whatever their paths.
 //! `identity.json` beside the report holds it, so that a report is never replaced by that of something else.
 
+use std::path::Path;
+
 use lejepa_data::Output;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -47,7 +49,7 @@ impl Identity {
         suite: &Suite,
         sets: &[LabelledSet],
         candidates: &[Candidate<'_>],
-        video: Option<(&Video<'_>, &std::path::Path)>,
+        video: Option<(&Video<'_>, &Path)>,
     ) -> Result<Self> {
         let set = |set: &LabelledSet| {
             let [name, path] = set.place().map(String::from);
@@ -92,7 +94,10 @@ impl Identity {
                 if known.iter().any(|it| it.features == candidate.features) {
                     continue;
                 }
-                let same = known.iter().find(|it| it.description == candidate.description);
+                let name = |it: &CandidateIdentity| {
+                    Path::new(&it.description).file_name().map(std::ffi::OsStr::to_owned)
+                };
+                let same = known.iter().find(|it| name(it) == name(candidate));
                 let keys = same.and_then(|it| {
                     differences(&candidate.features.clone().into(), &it.features.clone().into())
                 });
@@ -182,7 +187,10 @@ mod tests {
             (&|new| drop(new.sets.remove(0)), "a report of data/pets"),
             (&|new| drop(new.candidates.remove(0)), "a report of a.onnx"),
             (
-                &|new| drop(new.candidates[0].features.insert("encoder".into(), "further".into())),
+                &|new| {
+                    new.candidates[0].features.insert("encoder".into(), "further".into());
+                    new.candidates[0].description = "/elsewhere/a.onnx".into();
+                },
                 "a report of a.onnx (other: encoder)",
             ),
             (&|new| new.clips[0].content.clear(), "masks of another clip dog"),

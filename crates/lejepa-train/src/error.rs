@@ -78,6 +78,18 @@ pub enum Error {
         /// What differs.
         difference: String,
     },
+    /// A run folder that is to be made is there already.
+    #[error("{} holds a run with checkpoints: choose another --out or remove it", path.display())]
+    Begun {
+        /// The run folder.
+        path: PathBuf,
+    },
+    /// A file that no run has written would be replaced.
+    #[error("no run has written that file, choose another --out: {}", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
     /// The folder is not a run, or has not saved anything yet.
     #[error("no checkpoint in: {}", path.display())]
     NoCheckpoint {

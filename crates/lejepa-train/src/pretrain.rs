@@ -122,7 +122,10 @@ impl Session<'_> {
                 let (config, notes) = defaults::keep(self.config, &found.config);
                 run_loop(&Session { config: &config, ..*self }, checkpoint, notes, observe)
             }
-            None => run_loop(self, None, Vec::new(), observe),
+            None => {
+                refuse_foreign(self.run)?;
+                run_loop(self, None, Vec::new(), observe)
+            }
         }
     }
 }
@@ -411,10 +414,29 @@ fn remember(
     Ok(())
 }
 
+/// The files of a run, in the order in which they come.
+const FILES: [&str; 4] = ["config.toml", "metrics.jsonl", "watch.jsonl", "broken-images.jsonl"];
+/// How `config.toml` begins.
+const HEADING: &str = "# The whole configuration of a run of lejepa.\n";
+
+/// An error if a folder without checkpoints has files under the names of a run's that no run has written.
+pub(crate) fn refuse_foreign(run: &Path) -> Result<()> {
+    let Some(first) = FILES.iter().find(|name| run.join(name).symlink_metadata().is_ok()) else {
+        return Ok(());
+    };
+    // Runs of earlier versions have no heading, but a log.
+    let text = std::fs::read_to_string(run.join(FILES[0])).unwrap_or_default();
+    let is_config = toml::from_str::<TrainConfig>(&text).is_ok() && run.join(FILES[1]).is_file();
+    if text.starts_with(HEADING) || (*first == FILES[0] && is_config) {
+        return Ok(());
+    }
+    Err(Error::Foreign { path: run.join(first) })
+}
+
 pub(crate) fn write_config(config: &TrainConfig, run: &Path) -> Result<()> {
     let text = toml::to_string_pretty(config)
         .map_err(|error| Error::Config { origin: "the run".into(), problem: error.to_string() })?;
-    Ok(write_atomically(&run.join("config.toml"), |file| file.write_all(text.as_bytes()))?)
+    Ok(write_atomically(&run.join(FILES[0]), |file| write!(file, "{HEADING}{text}"))?)
 }
 
 fn scalar(tensor: &Tensor) -> Result<f64> {

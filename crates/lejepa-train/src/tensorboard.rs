@@ -28,10 +28,12 @@ impl TensorBoard {
     /// folder hold for this and later steps is then not shown any more.
     pub fn open(folder: &Path, start: u64) -> Result<Self> {
         std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+        // Of a session that was killed before its first checkpoint too.
+        let has_earlier = std::fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some());
         let (path, file) = create(folder)?;
         let mut board = Self { path, file };
         board.write(0, What::FileVersion(FILE_VERSION.into()))?;
-        if start > 0 {
+        if has_earlier {
             board.write(start, What::SessionLog(SessionLog { status: SESSION_START }))?;
         }
         Ok(board)
@@ -187,8 +189,11 @@ mod tests {
         let expected = [version.clone(), (0, summary(vec![scalar("loss", 2.5), scalar("lr", 0.)]))];
         assert_eq!(whats(&paths[0]).collect::<Vec<_>>(), expected);
         let start = What::SessionLog(SessionLog { status: 1 });
-        let expected = [version, (7, start), (7, summary(vec![scalar("loss", -1.25)]))];
+        let expected = [version.clone(), (7, start.clone()), (7, summary(vec![scalar("loss", -1.25)]))];
         assert_eq!(whats(&paths[1]).collect::<Vec<_>>(), expected);
+        // A run that was killed before its first checkpoint begins again.
+        TensorBoard::open(&runs, 0).unwrap();
+        assert_eq!(whats(&files(&runs)[2]).collect::<Vec<_>>(), [version, (0, start)]);
         assert!(read(&paths[0])[0].wall_time > 1.7e9);
     }
 }

@@ -27,8 +27,9 @@ pub fn import(config: &TrainConfig, weights: &Path, grid: Option<ImageSize>, run
     config.check()?;
     let _lock = Lock::of_folder(run)?;
     if !CheckpointFolder::of(run).list()?.is_empty() {
-        return Err(Error::OtherRun { path: run.into(), difference: "checkpoints".into() });
+        return Err(Error::Begun { path: run.into() });
     }
+    crate::pretrain::refuse_foreign(run)?;
     let tensors = read(weights)?;
     let model = Model::new(config, &Device::Cpu)?;
     let parameters = model.encoder_parameters();

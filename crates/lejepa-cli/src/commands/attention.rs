@@ -10,6 +10,7 @@ use lejepa_data::{Image, Output};
 use lejepa_embed::Encoder;
 use lejepa_eval::{ATTENTION_MASS, AttentionPictures, attention_sheet, seen};
 
+use crate::output::say;
 use crate::picture_arguments::{PictureArguments, Subject, refuse_none};
 use crate::{output, progress};
 
@@ -43,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     bar.finish_and_clear();
     refuse_none(drawn)?;
     let sheets = if drawn == 1 { "sheet" } else { "sheets" };
-    eprintln!("{drawn} {sheets} in {}", progress::duration(clock.elapsed()));
+    say!("{drawn} {sheets} in {}", progress::duration(clock.elapsed()));
     output::line(arguments.pictures.out.display());
     Ok(ExitCode::SUCCESS)
 }

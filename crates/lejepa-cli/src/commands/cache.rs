@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use lejepa_eval::{CacheEntry, FeatureCache};
 use serde_json::json;
 
+use crate::output::say;
 use crate::table::{Column, rows, table};
 use crate::{cache_folder, output};
 
@@ -76,7 +77,7 @@ fn list(listing: &Listing) -> Result<ExitCode> {
     if !entries.is_empty() {
         output::line(table(&rows(&COLUMNS, &entries)));
     }
-    eprintln!("{} entries, {} in {}", entries.len(), size(total), cache.path().display());
+    say!("{} entries, {} in {}", entries.len(), size(total), cache.path().display());
     Ok(ExitCode::SUCCESS)
 }
 

@@ -12,6 +12,7 @@ use lejepa_train::{Override, TrainConfig};
 
 use crate::encoder_arguments::size;
 use crate::output;
+use crate::output::say;
 
 /// Make a run folder of weights that were trained elsewhere
 ///
@@ -58,17 +59,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let grid = arguments.grid.map(|InputSize { height, width }| ImageSize { height, width });
     let import = lejepa_train::import(&config, &arguments.weights, grid, &arguments.out)?;
     if !import.dropped.is_empty() {
-        eprintln!("note: left out: {}", left_out(&import.dropped));
+        say!("note: left out: {}", left_out(&import.dropped));
     }
     let size = config.encoder.resolve()?.image_size();
     match import.positions {
         Some(FoundPositions { grid, resampled: true }) => {
-            eprintln!("note: positions resampled from a grid of {grid} for images of {size}");
+            say!("note: positions resampled from a grid of {grid} for images of {size}");
         }
-        Some(FoundPositions { grid, .. }) => eprintln!("note: positions are a grid of {grid}"),
+        Some(FoundPositions { grid, .. }) => say!("note: positions are a grid of {grid}"),
         None => {}
     }
-    eprintln!("{}: {:.2} M parameters, images of {size}", arguments.arch, import.parameters as f64 / 1e6);
+    say!("{}: {:.2} M parameters, images of {size}", arguments.arch, import.parameters as f64 / 1e6);
     output::line(arguments.out.display());
     Ok(ExitCode::SUCCESS)
 }

@@ -11,6 +11,7 @@ use lejepa_embed::Encoder;
 use lejepa_eval::{ComponentsOf, patch_colours, seen};
 use ndarray::{Array4, Axis};
 
+use crate::output::say;
 use crate::picture_arguments::{PictureArguments, Subject, refuse_none};
 use crate::{output, progress};
 
@@ -53,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let count = pairs.len();
     sheet(pairs)?.write_png(&path)?;
     let pictures = if count == 1 { "picture" } else { "pictures" };
-    eprintln!("{count} {pictures} in {}", progress::duration(clock.elapsed()));
+    say!("{count} {pictures} in {}", progress::duration(clock.elapsed()));
     output::line(path.display());
     Ok(ExitCode::SUCCESS)
 }

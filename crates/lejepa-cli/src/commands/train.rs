@@ -14,6 +14,7 @@ use lejepa_train::{
     WatchMetrics, rehearse,
 };
 
+use crate::output::say;
 use crate::recipe::RecipeArguments;
 use crate::{interrupt, output, progress};
 
@@ -152,18 +153,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     display.finish();
     let summary = match summary {
         Err(TrainError::Data(DataError::Stopped)) => {
-            eprintln!("stopped before the first step");
+            say!("stopped before the first step");
             return Ok(interrupt::exit_code());
         }
         summary => summary?,
     };
 
     if !summary.is_complete() {
-        eprintln!("stopped after step {} of {}; the same command goes on", summary.step, summary.total);
+        say!("stopped after step {} of {}; the same command goes on", summary.step, summary.total);
         return Ok(interrupt::exit_code());
     }
     match display.last {
-        Some(last) => eprintln!(
+        Some(last) => say!(
             "trained {} steps in {}: loss {:.4}, prediction {:.4}, SIGReg {}",
             summary.total,
             progress::duration(clock.elapsed()),
@@ -171,7 +172,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             last.prediction,
             sigreg(&last)
         ),
-        None => eprintln!("nothing to do: all {} steps were taken before", summary.total),
+        None => say!("nothing to do: all {} steps were taken before", summary.total),
     }
     output::line(out.display());
     Ok(ExitCode::SUCCESS)
@@ -274,8 +275,8 @@ impl Display {
                 }
             }
             Event::Damaged { path, error } => {
-                eprintln!("{error}");
-                eprintln!("put aside as {}, going on from the checkpoint before it", path.display());
+                say!("{error}");
+                say!("put aside as {}, going on from the checkpoint before it", path.display());
             }
             Event::Started(plan) => self.start(plan),
             Event::Broken(image) => self.print(format!("skipped {}: {}", image.name, image.reason)),
@@ -300,19 +301,19 @@ impl Display {
     /// A line that stays, above the bar.
     fn print(&self, line: String) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
+            Some(bar) => bar.suspend(|| say!("{line}")),
+            None => say!("{line}"),
         }
     }
 
     fn start(&mut self, plan: &Plan) {
         let millions = plan.parameters as f64 / 1e6;
-        eprintln!("{} images, {millions:.2} M parameters, {} steps", plan.images, plan.total);
+        say!("{} images, {millions:.2} M parameters, {} steps", plan.images, plan.total);
         for note in &plan.notes {
-            eprintln!("note: {note}");
+            say!("note: {note}");
         }
         if plan.start > 0 {
-            eprintln!("going on after step {}", plan.start);
+            say!("going on after step {}", plan.start);
         }
         let bar = progress::bar(plan.total);
         bar.set_position(plan.start);

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use rayon::prelude::*;
 
 use super::{Dataset, FileFacts, Fingerprinter, Stored, mapped_file};
+use crate::atomic_file::sweep;
 use crate::resize::{Part, Resizer, Stretch};
 use crate::{BrokenImage, DECODING, Error, Image, Interpolation, Result, write_atomically};
 
@@ -62,6 +63,8 @@ impl Cached {
     ) -> Result<Self> {
         let CachePlace { folder, fingerprint, short_side, .. } = place;
         let path = folder.join(format!("{fingerprint}-{short_side}-{DECODING}.pixels"));
+        // Half a cache is large, and nothing may be written here for long.
+        sweep(folder);
         if !path.exists() {
             write(&*dataset, &path, &place, progress)?;
         }

@@ -9,6 +9,7 @@ use lejepa_data::{Claim, ContactSheet, Image, ImageSize, Inspection, Job, Source
 
 use super::{print_left_out, print_unreadable, with_bar};
 use crate::output;
+use crate::output::say;
 use crate::source::SourceArguments;
 use crate::table::table;
 use crate::targets::TargetArguments;
@@ -69,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             }
         }
         _ if arguments.json => {}
-        _ => eprintln!("no contact sheet inside the data: --sheet FILE names another place"),
+        _ => say!("no contact sheet inside the data: --sheet FILE names another place"),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -8,6 +8,7 @@ use clap::Args;
 use lejepa_data::{BatchConfig, BatchSource, Claim, ContactSheet, Job};
 
 use crate::output;
+use crate::output::say;
 use crate::recipe::RecipeArguments;
 use crate::targets::TargetArguments;
 
@@ -48,9 +49,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let picture = ContactSheet::of_views(&source)?.draw()?;
     claim.write(&arguments.out, &picture.to_marked_png(claim.mark())?)?;
     let ((global, global_size), (local, local_size)) = (source.views().global(), source.views().local());
-    eprintln!(
+    say!(
         "{global} global views of {}x{} and {local} local views of {}x{} beside each image",
-        global_size.height, global_size.width, local_size.height, local_size.width
+        global_size.height,
+        global_size.width,
+        local_size.height,
+        local_size.width
     );
     output::line(arguments.out.display());
     Ok(ExitCode::SUCCESS)

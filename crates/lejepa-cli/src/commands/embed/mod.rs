@@ -17,6 +17,7 @@ use lejepa_eval::{Extracted, Extraction, FeatureFile, FeaturePrecision, ImageLis
 use serde_json::json;
 
 use crate::encoder_arguments::EncoderArguments;
+use crate::output::say;
 use crate::source::SourceOptions;
 use crate::targets::TargetArguments;
 use crate::{cache_folder, interrupt, output, progress};
@@ -96,23 +97,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (parts, report) = (beside(&arguments.out, "parts"), beside(&arguments.out, "broken.jsonl"));
     let mut written = file.paths(&arguments.out);
     written.push(report.clone());
-    // What all shares make together is written by the merge.
-    if matches!(share, Share::Shard(_)) {
-        written.clear();
-    }
+    // What all shares make together is written, and locked, by the merge.
+    let own = if matches!(share, Share::Shard(_)) { &[][..] } else { &written };
+    let claim = Claim::of_begun(own, Job::new("embed", []), arguments.targets.overwrite())?;
     // What a stopped run has begun to write is its own.
-    let claimed = if Extraction::is_begun(&parts) { Claim::of_begun } else { Claim::of_files };
-    let claim = claimed(&written, Job::new("embed", []), arguments.targets.overwrite())?;
+    if !Extraction::is_begun(&parts) {
+        written.iter().try_for_each(|path| claim.check(path))?;
+    }
     let normalised = |opener: EncoderBuilder| if arguments.normalise { opener.normalised() } else { opener };
     let encoder = arguments.computing.open(&arguments.encoder, normalised)?;
     let sources: Vec<_> = arguments.paths.iter().map(|path| arguments.options.config(path)).collect();
     let images = ImageList::open(&sources)?;
-    images.notes().for_each(|note| eprintln!("note: {note}"));
+    images.notes().for_each(|note| say!("note: {note}"));
 
     interrupt::listen()?;
     let clock = Instant::now();
     if !identify(&images)? {
-        eprintln!("stopped before anything was computed");
+        say!("stopped before anything was computed");
         return Ok(interrupt::exit_code());
     }
     let extraction = Extraction { encoder: &encoder, output: arguments.output, images: &images };
@@ -125,11 +126,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     })?;
     bar.finish_and_clear();
     if flow.is_break() {
-        eprintln!("stopped; the same command goes on from {}", parts.display());
+        say!("stopped; the same command goes on from {}", parts.display());
         return Ok(interrupt::exit_code());
     }
     if let Share::Shard(shard) = share {
-        eprintln!(
+        say!(
             "share {shard}, {} images in {}; --merge in place of --shard writes the file when all are there",
             range.len(),
             speed(&encoder, clock),
@@ -152,7 +153,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     // All that is in there is in the file now.
     workplace.clear()?;
     let (rows, dim) = (features.indices.len(), features.dim);
-    eprintln!("{rows} images, {dim} dimensions in {}", speed(&encoder, clock));
+    say!("{rows} images, {dim} dimensions in {}", speed(&encoder, clock));
     let summary = json!({
         "out": arguments.out, "images": rows, "dim": dim, "left_out": features.broken.len(),
         "precision": arguments.precision.name(), "encoder": encoder.fingerprint(),
@@ -212,6 +213,6 @@ fn write_broken(claim: &Claim, path: &Path, broken: &[BrokenImage]) -> Result<()
     }
     let lines = broken.iter().map(serde_json::to_string).collect::<serde_json::Result<Vec<_>>>()?;
     claim.write(path, format!("{}\n", lines.join("\n")).as_bytes())?;
-    eprintln!("note: {} images cannot be embedded and were left out, see {}", broken.len(), path.display());
+    say!("note: {} images cannot be embedded and were left out, see {}", broken.len(), path.display());
     Ok(())
 }

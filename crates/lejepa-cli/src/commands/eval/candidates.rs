@@ -8,6 +8,7 @@ use lejepa_embed::{Encoder, Error, Preprocess};
 use lejepa_eval::{Baseline, Candidate, FeatureSource, Suite, pixels_title};
 
 use super::Arguments;
+use crate::output::say;
 use crate::untrained::{Twin, untrained};
 
 /// Opened encoders; candidates borrow them.
@@ -38,10 +39,7 @@ pub(super) fn open(arguments: &Arguments, suite: &Suite) -> Result<Opened> {
             false => None,
         };
         if untrained.is_none() && suite.baselines.contains(&Baseline::Untrained) {
-            eprintln!(
-                "no untrained baseline, the file carries no training configuration: {}",
-                path.display()
-            );
+            say!("no untrained baseline, the file carries no training configuration: {}", path.display());
         }
         encoders.push(OpenedEncoder { name, file: path.display().to_string(), encoder, untrained });
     }

@@ -11,12 +11,13 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use clap::Args;
 use indicatif::ProgressBar;
-use lejepa_data::Split;
+use lejepa_data::{Split, printable};
 use lejepa_embed::InputSize;
 use lejepa_eval::{ClipChoice, ClipSet, Evaluation, Event, ReportFolder, Suite, Video, to_table};
 
 use crate::command_line::command_line;
 use crate::encoder_arguments::{EncoderArguments, size};
+use crate::output::say;
 use crate::source::SourceOptions;
 use crate::targets::TargetArguments;
 use crate::{cache_folder, failure, ffmpeg, interrupt, output, progress};
@@ -146,7 +147,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let choice = arguments.clips.as_deref().map(ClipChoice::parse).transpose()?.unwrap_or_default();
     let clips = |path: &PathBuf| ClipSet::find(path, arguments.masks.as_deref(), &choice);
     let clips = arguments.video.as_ref().map(clips).transpose()?;
-    clips.iter().flat_map(|set| &set.notes).for_each(|note| eprintln!("note: {note}"));
+    clips.iter().flat_map(|set| &set.notes).for_each(|note| say!("note: {note}"));
     let opened = candidates::open(arguments, &suite)?;
     let candidates = opened.candidates();
     let for_video = clips.is_some().then(|| candidates::open_for_video(arguments, &suite)).transpose()?;
@@ -173,14 +174,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let spin = |bar: &mut ProgressBar, message: String| {
         bar.finish_and_clear();
         *bar = progress::spinner();
-        bar.set_message(message);
+        bar.set_message(printable(&message).into_owned());
     };
     let report = evaluation.run(&mut |event| {
         match event {
             Event::Hashing { dataset, bytes } => progress::hashing(&mut bar, dataset, bytes),
             Event::Extracting { dataset, candidate, images } => {
                 bar = progress::bar(images as u64);
-                bar.set_message(format!("{dataset}: features of {candidate}"));
+                let message = format!("{dataset}: features of {candidate}");
+                bar.set_message(printable(&message).into_owned());
             }
             Event::Extracted(images) => bar.inc(images as u64),
             Event::Probing { dataset, candidate, probe, shots, draw } => {
@@ -197,14 +199,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             Event::Segmenting { method, clip, frames } => {
                 bar.finish_and_clear();
                 bar = frames.map_or_else(progress::spinner, |frames| progress::bar(frames as u64));
-                bar.set_message(format!("{clip}: masks by {method}"));
+                bar.set_message(printable(&format!("{clip}: masks by {method}")).into_owned());
             }
             Event::Segmented(frames) => bar.inc(frames as u64),
             Event::LeftOut(error) => {
                 let reason = failure::sentence_of(error);
-                bar.suspend(|| eprintln!("note: left out: {reason}"));
+                bar.suspend(|| say!("note: left out: {reason}"));
             }
-            Event::Noted { dataset, note } => bar.suspend(|| eprintln!("note: {dataset}: {note}")),
+            Event::Noted { dataset, note } => bar.suspend(|| say!("note: {dataset}: {note}")),
             Event::Demonstrating => spin(&mut bar, "simulated features".into()),
             Event::Scored(_) => bar.finish_and_clear(),
         }
@@ -213,11 +215,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     bar.finish_and_clear();
     let out = folder.path().display();
     if matches!(report, Err(lejepa_eval::Error::Stopped)) {
-        eprintln!("stopped; {out} holds what is done, and the same command goes on from there");
+        say!("stopped; {out} holds what is done, and the same command goes on from there");
         return Ok(interrupt::exit_code());
     }
     let report = report?;
-    eprintln!("evaluated in {}, written to {out}: open report.html", progress::duration(clock.elapsed()));
+    say!("evaluated in {}, written to {out}: open report.html", progress::duration(clock.elapsed()));
     output::line(to_table(&report).trim_end());
     Ok(ExitCode::SUCCESS)
 }

@@ -7,6 +7,7 @@ use lejepa_data::{Format, SourceConfig};
 use lejepa_eval::{KnownDataset, LabelledSet, MissingDataset, Suite};
 
 use super::Arguments;
+use crate::output::say;
 
 /// Sets that are there, and those of the suite that are not.
 pub(super) fn open(arguments: &Arguments, suite: &Suite) -> Result<(Vec<LabelledSet>, Vec<MissingDataset>)> {
@@ -34,13 +35,13 @@ pub(super) fn open(arguments: &Arguments, suite: &Suite) -> Result<(Vec<Labelled
                 Err(absent) => missing.push(absent),
             }
         }
-        missing.iter().for_each(|absent| eprintln!("note: {}", describe(absent)));
+        missing.iter().for_each(|absent| say!("note: {}", describe(absent)));
         if found.is_empty() {
             bail!("no set of the suite {} is in the folder: {}", suite.name, root.display());
         }
     }
     for set in &found {
-        set.notes().iter().for_each(|note| eprintln!("note: {}: {note}", set.name()));
+        set.notes().iter().for_each(|note| say!("note: {}: {note}", set.name()));
     }
     Ok((found, missing))
 }

@@ -18,6 +18,7 @@ use lejepa_train::{Checkpoint, CheckpointFolder, Model};
 use self::comparison::{Comparison, SampleImages};
 use crate::encoder_arguments::{RuntimeArguments, size};
 use crate::encoder_file::{self, Content, Origin};
+use crate::output::say;
 use crate::targets::TargetArguments;
 use crate::{hub_file, output};
 
@@ -180,7 +181,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if difference.is_nan() || difference > TOLERANCE {
         bail!("ONNX Runtime and Candle differ by {difference:.1e} on {images}, more than: {TOLERANCE:.0e}");
     }
-    eprintln!(
+    say!(
         "{} after {} steps, {} dimensions, {:.1} MB; differs from Candle by {difference:.1e} on {images}",
         config.encoder.arch,
         checkpoint.step,
@@ -192,7 +193,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         content.precision = arguments.precision;
         let coarse = encoder_file::encode(&model, &origin, &content)?;
         let cost = comparison.with_precision(&arguments.runtime.opener(), &coarse, &images)?;
-        eprintln!(
+        say!(
             "{}: {:.1} MB, cosine to f32 {:.5} (at least {:.5}) on {images}, {:.0} images/s (f32: {:.0})",
             arguments.precision.name(),
             megabytes(&coarse),
@@ -202,7 +203,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             cost.full_images_per_second,
         );
         if cost.mean_cosine < GOOD_COSINE {
-            eprintln!("warning: this encoder loses much in {}, think of f16", arguments.precision.name());
+            say!("warning: this encoder loses much in {}, think of f16", arguments.precision.name());
         }
         bytes = coarse;
     }
@@ -212,7 +213,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         arguments.runtime.opener().open_bytes("the exported encoder", &bytes)?.preprocess().to_hub();
     claim.write(&arguments.out, &bytes)?;
     let beside = hub_file::write(&arguments.out, &preprocess, arguments.targets.overwrite())?;
-    eprintln!("how images are prepared, for other tools: {}", beside.display());
+    say!("how images are prepared, for other tools: {}", beside.display());
     output::line(arguments.out.display());
     Ok(ExitCode::SUCCESS)
 }
@@ -263,11 +264,11 @@ fn with_self_test(arguments: &Arguments, bytes: Vec<u8>, precision: Precision) -
 /// Says what is not understood of a checkpoint of another version.
 fn note_version(checkpoint: &Checkpoint) {
     if !checkpoint.is_of_this_format {
-        eprintln!("note: the checkpoint is of another version: whether it is undamaged cannot be told");
+        say!("note: the checkpoint is of another version: whether it is undamaged cannot be told");
     }
     if !checkpoint.left_out.is_empty() {
         let keys = checkpoint.left_out.join(", ");
-        eprintln!("note: keys of its configuration that this version does not know are left out: {keys}");
+        say!("note: keys of its configuration that this version does not know are left out: {keys}");
     }
 }
 

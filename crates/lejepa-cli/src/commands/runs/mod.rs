@@ -10,6 +10,7 @@ use clap::Args;
 use lejepa_data::{Claim, Job};
 
 use crate::output;
+use crate::output::say;
 use crate::run_folder::{self, Run};
 use crate::table::{Column, optional, rows, shortest, table};
 use crate::targets::{TargetArguments, marked_svg};
@@ -62,12 +63,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         let claim = Claim::of_files(std::slice::from_ref(path), job, arguments.targets.overwrite())?;
         claim.write(path, marked_svg(claim.mark(), &curves::draw(&runs)?).as_bytes())?;
     }
-    run_folder::incomparable(runs.iter()).iter().for_each(|remark| eprintln!("note: {remark}"));
+    run_folder::incomparable(runs.iter()).iter().for_each(|remark| say!("note: {remark}"));
     if arguments.json {
         let runs: Vec<_> = runs.iter().map(Run::to_json).collect();
         output::line(serde_json::to_string_pretty(&runs)?);
     } else if runs.is_empty() {
-        eprintln!("no runs found");
+        say!("no runs found");
     } else {
         output::line(table(&rows(&COLUMNS, &runs)));
     }

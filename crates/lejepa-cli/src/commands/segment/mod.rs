@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use indicatif::ProgressBar;
-use lejepa_data::{Claim, Job, Output};
+use lejepa_data::{Claim, Job, Output, printable};
 use lejepa_embed::Encoder;
 use lejepa_eval::{
     Clip, ClipChoice, ClipSet, Error, Ffmpeg, Segmentation, SegmentationCandidate, SegmentationEvent,
@@ -19,6 +19,7 @@ use lejepa_eval::{
 use self::settings::MethodArguments;
 use crate::command_line::command_line;
 use crate::encoder_arguments::{ComputingArguments, RuntimeArguments};
+use crate::output::say;
 use crate::picture_arguments::at_least_one;
 use crate::targets::TargetArguments;
 use crate::untrained::{Twin, untrained};
@@ -104,7 +105,7 @@ impl Arguments {
         let opener = self.computing.frame_opener(&self.runtime);
         let untrained = untrained(encoder, &[Output::Embedding, output], &opener)?;
         if untrained.is_none() {
-            eprintln!("note: no untrained baseline, the file carries no training configuration");
+            say!("note: no untrained baseline, the file carries no training configuration");
         }
         Ok(untrained)
     }
@@ -113,7 +114,7 @@ impl Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let choice = arguments.clips.as_deref().map(ClipChoice::parse).transpose()?.unwrap_or_default();
     let set = ClipSet::find(&arguments.video, arguments.masks.as_deref(), &choice)?;
-    set.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    set.notes.iter().for_each(|note| say!("note: {note}"));
     let method = arguments.method.resolve(&set.clips)?;
     let encoder = arguments.computing.frame_opener(&arguments.runtime).open(&arguments.encoder)?;
     // Of no image: an error without the output.
@@ -128,7 +129,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let _claim = arguments.claim(&set.clips)?;
     let ffmpeg = arguments.ffmpeg();
     if ffmpeg.is_none() {
-        eprintln!("note: no overlay.mp4, since ffmpeg was not found");
+        say!("note: no overlay.mp4, since ffmpeg was not found");
     }
     let segmentation = Segmentation {
         method,
@@ -152,7 +153,7 @@ fn segment(arguments: &Arguments, segmentation: &Segmentation<'_>, clips: &[Clip
             SegmentationEvent::Clip { name, frames } => {
                 bar.finish_and_clear();
                 bar = frames.map_or_else(progress::spinner, |frames| progress::bar(frames as u64));
-                clip = ClipProgress { name: name.into(), ..ClipProgress::default() };
+                clip = ClipProgress { name: printable(name).into_owned(), ..ClipProgress::default() };
                 bar.set_message(clip.name.clone());
             }
             SegmentationEvent::Frames(frames) => {
@@ -162,21 +163,29 @@ fn segment(arguments: &Arguments, segmentation: &Segmentation<'_>, clips: &[Clip
             }
             SegmentationEvent::LeftOut(error) => {
                 let reason = failure::sentence_of(error);
-                bar.suspend(|| eprintln!("note: left out: {reason}"));
+                bar.suspend(|| say!("note: left out: {reason}"));
             }
         }
         if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     bar.finish_and_clear();
     if matches!(report, Err(Error::Stopped)) {
-        eprintln!("stopped; {out} holds the masks so far");
+        say!("stopped; {out} holds the masks so far");
         return Ok(interrupt::exit_code());
     }
     let report = report?;
     let frames: usize = report.clips.iter().map(|clip| clip.frames).sum();
     let speed = frames as f64 / clock.elapsed().as_secs_f64();
     let time = progress::duration(clock.elapsed());
-    eprintln!("{frames} masks in {time} ({speed:.1} frames/s), written to {out}: open report.html");
+    say!("{frames} masks in {time} ({speed:.1} frames/s), written to {out}: open report.html");
+    for clip in &report.clips {
+        let folder = if clips.len() == 1 { arguments.out.clone() } else { arguments.out.join(&clip.name) };
+        let masks = std::fs::read_dir(folder.join("masks")).map_or(0, Iterator::count);
+        if masks > clip.frames {
+            let (more, folder) = (masks - clip.frames, folder.display());
+            say!("note: {more} files of an earlier time are among the masks of: {folder}");
+        }
+    }
     match report.to_table() {
         _ if arguments.json => output::line(serde_json::to_string_pretty(&report)?),
         Some(table) => output::line(table.trim_end()),

@@ -6,17 +6,15 @@ mod record;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use lejepa_data::{Error as DataError, Lock};
 use lejepa_train::{DeviceChoice, Error as TrainError, Override, pretrain};
 
 use self::grid::{Grid, Point};
 use self::record::{Outcome, Record};
-use super::select::ALPHA;
 use super::train::Display;
-use crate::run_folder::Run;
-use crate::selection::Selection;
+use crate::output::say;
 use crate::{failure, interrupt, output};
 
 /// Train every combination of a grid, one after the other, and rank the runs
@@ -88,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut record = Record::open(&out)?;
     interrupt::listen()?;
     for (index, point) in points.iter().enumerate() {
-        eprintln!("run {} of {}: {}", index + 1, points.len(), point.name);
+        say!("run {} of {}: {}", index + 1, points.len(), point.name);
         let folder = out.join(&point.name);
         let outcome = match record.settled(&point.name, &point.config) {
             Some(message) => Outcome::Diverged(message),
@@ -97,17 +95,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         match &outcome {
             Outcome::Stopped => return Ok(interrupt::exit_code()),
             Outcome::Diverged(message) | Outcome::Failed(message) => {
-                eprintln!("{} failed: {message}", point.name);
+                say!("{} failed: {message}", point.name);
             }
             Outcome::Complete => {}
         }
         record.add(point, outcome);
+        record.write(points.len() - index - 1)?;
     }
 
-    // A folder that a failed run has left may lack anything; the record has the reason.
-    let complete = record.complete().map(|name| Run::read(&out.join(name)).with_context(|| name.to_string()));
-    let selection = Selection::of(complete.collect::<Result<_>>()?, ALPHA)?;
-    record.write(&selection)?;
+    let selection = record.select()?;
     selection.note_left_out();
     output::line(selection.text());
     output::line(format_args!("\nwritten to {}", out.join("sweep.md").display()));
@@ -122,15 +118,15 @@ fn train(point: &Point, folder: &Path, device: DeviceChoice) -> Result<Outcome> 
     Ok(match trained {
         Ok(summary) if summary.is_complete() => Outcome::Complete,
         Ok(summary) => {
-            eprintln!("stopped after step {} of {}; the same command goes on", summary.step, summary.total);
+            say!("stopped after step {} of {}; the same command goes on", summary.step, summary.total);
             Outcome::Stopped
         }
         Err(TrainError::Data(DataError::Stopped)) => {
-            eprintln!("stopped before the first step");
+            say!("stopped before the first step");
             Outcome::Stopped
         }
         // The folder belongs to another sweep: going on would mix the two.
-        Err(error @ TrainError::OtherRun { .. }) => return Err(error.into()),
+        Err(error @ (TrainError::OtherRun { .. } | TrainError::Foreign { .. })) => return Err(error.into()),
         Err(error @ TrainError::Diverged { .. }) => Outcome::Diverged(error.to_string()),
         Err(error) => Outcome::Failed(failure::sentence(&error.into())),
     })

@@ -1,14 +1,18 @@
-//! What has become of the runs of a sweep: `sweep.json` for machines, `sweep.md` for people.
+//! What has become of the runs of a sweep: `sweep.json` for machines, `sweep.md` for people, written after every run.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result, anyhow};
 use lejepa_data::write_atomically;
 use lejepa_train::TrainConfig;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::grid::Point;
+use crate::commands::select::ALPHA;
+use crate::failure;
+use crate::run_folder::Run;
 use crate::selection::Selection;
 
 /// How a run ended.
@@ -25,13 +29,14 @@ pub(super) enum Outcome {
     Stopped,
 }
 
-/// All runs that have ended.
+/// All runs that have ended, in this session and before it.
 #[derive(Debug)]
 pub(super) struct Record {
     out: PathBuf,
-    /// Of the last time that this sweep was run.
-    earlier: Vec<Entry>,
+    /// Those of this session.
     entries: Vec<Entry>,
+    /// Those of earlier ones, of this grid or another, that were not looked at again yet.
+    earlier: Vec<Entry>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -41,15 +46,34 @@ struct Entry {
     config: TrainConfig,
 }
 
+/// What `sweep.json` holds besides the ranking.
+#[derive(Deserialize)]
+struct Written {
+    runs: Vec<Entry>,
+    #[serde(default)]
+    earlier: Vec<Entry>,
+}
+
+const JSON: &str = "sweep.json";
+const MARKDOWN: &str = "sweep.md";
+
 impl Record {
-    /// With what an earlier sweep into the same folder has written; if that is damaged, without.
+    /// With what earlier sweeps into the same folder have written. A file that no sweep has written stays.
     pub(super) fn open(out: &Path) -> Result<Self> {
-        let entries = |text: String| {
-            let value: Value = serde_json::from_str(&text).ok()?;
-            serde_json::from_value(value.get("runs")?.clone()).ok()
+        let foreign = |path: &Path| anyhow!("not of a sweep, choose another --out: {}", path.display());
+        let (json, markdown) = (out.join(JSON), out.join(MARKDOWN));
+        let earlier = match std::fs::read(&json) {
+            Ok(bytes) => {
+                let written: Written = serde_json::from_slice(&bytes).map_err(|_| foreign(&json))?;
+                written.runs.into_iter().chain(written.earlier).collect()
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => match markdown.symlink_metadata() {
+                Ok(_) => return Err(foreign(&markdown)),
+                Err(_) => Vec::new(),
+            },
+            Err(error) => return Err(error).with_context(|| format!("cannot read: {}", json.display())),
         };
-        let earlier = std::fs::read_to_string(out.join("sweep.json")).ok().and_then(entries);
-        Ok(Self { out: out.into(), earlier: earlier.unwrap_or_default(), entries: Vec::new() })
+        Ok(Self { out: out.into(), entries: Vec::new(), earlier })
     }
 
     /// Why a run need not be tried again, if so.
@@ -63,13 +87,8 @@ impl Record {
 
     /// Adds a run.
     pub(super) fn add(&mut self, point: &Point, outcome: Outcome) {
+        self.earlier.retain(|entry| entry.name != point.name);
         self.entries.push(Entry { name: point.name.clone(), outcome, config: point.config.clone() });
-    }
-
-    /// The names of all runs that took every step.
-    pub(super) fn complete(&self) -> impl Iterator<Item = &str> {
-        let complete = self.entries.iter().filter(|entry| entry.outcome == Outcome::Complete);
-        complete.map(|entry| entry.name.as_str())
     }
 
     /// Whether a run ended with an error that need not come again.
@@ -77,19 +96,40 @@ impl Record {
         self.entries.iter().any(|entry| matches!(entry.outcome, Outcome::Failed(_)))
     }
 
-    /// Writes both files.
-    pub(super) fn write(&self, selection: &Selection) -> Result<()> {
-        let json = json!({ "runs": self.entries, "selection": selection.to_json() });
+    /// Ranks the runs that took every step; those that failed may lack anything.
+    pub(super) fn select(&self) -> Result<Selection> {
+        let complete = self.entries.iter().filter(|entry| entry.outcome == Outcome::Complete);
+        let read = |Entry { name, .. }: &Entry| Run::read(&self.out.join(name)).with_context(|| name.clone());
+        Selection::of(complete.map(read).collect::<Result<_>>()?, ALPHA)
+    }
+
+    /// Writes both files; `missing` runs have not been tried yet. What cannot be ranked is kept all the same.
+    pub(super) fn write(&self, missing: usize) -> Result<()> {
+        let selection = self.select().map_err(|error| failure::sentence(&error));
+        let (ranking, table) = match &selection {
+            Ok(selection) => (selection.to_json(), selection.markdown()),
+            Err(reason) => (json!({ "error": reason }), format!("- not ranked: {reason}\n")),
+        };
+        let json = json!({
+            "complete": missing == 0,
+            "runs": self.entries,
+            "selection": ranking,
+            "earlier": self.earlier,
+        });
         let json = serde_json::to_string_pretty(&json)?;
-        write_atomically(&self.out.join("sweep.json"), |file| writeln!(file, "{json}"))?;
+        write_atomically(&self.out.join(JSON), |file| writeln!(file, "{json}"))?;
         let failed = self.entries.iter().filter_map(|Entry { name, outcome, .. }| match outcome {
             Outcome::Diverged(message) | Outcome::Failed(message) => {
                 Some(format!("- `{name}` failed: {message}\n"))
             }
             Outcome::Complete | Outcome::Stopped => None,
         });
-        let markdown = format!("# Sweep\n\n{}{}", selection.markdown(), failed.collect::<String>());
-        write_atomically(&self.out.join("sweep.md"), |file| file.write_all(markdown.as_bytes()))?;
+        let missing = match missing {
+            0 => String::new(),
+            missing => format!("- runs that have not ended yet: {missing}\n"),
+        };
+        let markdown = format!("# Sweep\n\n{table}{}{missing}", failed.collect::<String>());
+        write_atomically(&self.out.join(MARKDOWN), |file| file.write_all(markdown.as_bytes()))?;
         Ok(())
     }
 }
