@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use clap::Args;
-use lejepa_embed::{Encoder, EncoderBuilder, Error, ForeignEncoder, InputSize, Provider};
+use lejepa_embed::{Encoder, EncoderBuilder, Error, FileLimits, ForeignEncoder, InputSize, Provider};
 
 use crate::hub_file;
 use crate::output::say;
@@ -18,12 +18,29 @@ pub(crate) struct RuntimeArguments {
 }
 
 impl RuntimeArguments {
-    /// How the command opens encoders.
+    /// How the command opens encoders of anybody.
     pub(crate) fn opener(&self) -> EncoderBuilder {
+        let opener = Encoder::builder().limits(FileLimits::strict());
         match &self.onnxruntime {
-            Some(library) => Encoder::builder().library(library),
-            None => Encoder::builder(),
+            Some(library) => opener.library(library),
+            None => opener,
         }
+    }
+}
+
+/// What every command that opens encoders of others takes.
+#[derive(Debug, Args)]
+pub(crate) struct TrustArguments {
+    /// Open the encoder without limits of its nodes, loops, input, time and memory: for files whose maker
+    /// you trust
+    #[arg(long)]
+    trusted: bool,
+}
+
+impl TrustArguments {
+    /// The same opener, with or without limits.
+    pub(crate) fn apply(&self, opener: EncoderBuilder) -> EncoderBuilder {
+        if self.trusted { opener.trusted() } else { opener }
     }
 }
 
@@ -41,6 +58,9 @@ pub(crate) struct ComputingArguments {
     /// Images of one inference
     #[arg(long, value_name = "IMAGES")]
     batch: Option<usize>,
+
+    #[command(flatten)]
+    trust: TrustArguments,
 }
 
 /// What every command that computes embeddings takes.
@@ -64,7 +84,7 @@ pub(crate) struct EncoderArguments {
 impl ComputingArguments {
     /// How the command opens an encoder that describes itself.
     pub(crate) fn opener(&self, runtime: &RuntimeArguments) -> EncoderBuilder {
-        let mut opener = runtime.opener().provider(self.device).throughput();
+        let mut opener = self.trust.apply(runtime.opener()).provider(self.device).throughput();
         if let Some(InputSize { height, width }) = self.size {
             opener = opener.size(height, width);
         }

@@ -143,6 +143,13 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
             (Some(EmbedError::RuntimeNotFound), _, _) => Some(
                 "`make setup` fetches it, --onnxruntime FILE names one, `lejepa doctor` shows what is found",
             ),
+            (
+                Some(
+                    EmbedError::Limit { .. } | EmbedError::TimeLimit { .. } | EmbedError::MemoryLimit { .. },
+                ),
+                _,
+                _,
+            ) => Some("--trusted opens it without limits: only if you trust whoever made the file"),
             (Some(EmbedError::Altered { .. }), _, _) => Some("copy it or export it again"),
             (Some(EmbedError::Provider { .. }), _, _) => {
                 Some("`lejepa doctor` lists what the ONNX Runtime that is found can compute on")

@@ -13,6 +13,9 @@ pub const SELF_TEST_KEY: &str = "lejepa.self_test";
 /// Key of the ONNX metadata entry that holds the BLAKE3 hash, in hexadecimal digits, of all other fields of
 /// the file as they stand in it.
 pub const CHECKSUM_KEY: &str = "lejepa.blake3";
+/// Key of the ONNX metadata entry that holds the BLAKE3 hash, in hexadecimal digits, of the file of weights beside
+/// it, if there is one.
+pub const WEIGHTS_KEY: &str = "lejepa.weights_blake3";
 /// The version of [`EncoderCard`] that this code writes and reads.
 pub const CARD_FORMAT: u32 = 2;
 
@@ -95,6 +98,15 @@ pub enum Precision {
 impl Precision {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::F32, Self::F16, Self::Int8];
+
+    /// Bytes of a stored weight.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::F32 => 4,
+            Self::F16 => 2,
+            Self::Int8 => 1,
+        }
+    }
 
     /// As it is typed.
     pub fn name(self) -> &'static str {

@@ -89,12 +89,15 @@ impl Image {
     /// The same for files from strangers: more than `limit` pixels are refused before they are decoded.
     pub fn decode_within(bytes: &[u8], limit: usize) -> Result<Self> {
         let encoded = Encoded::open(bytes)?;
-        let (height, width) = encoded.size();
-        // `open` has seen to it that this is no larger than `PIXEL_LIMIT`.
-        if height * width > limit {
-            return Err(Error::ImageSize { height, width, limit });
-        }
+        check_within(encoded.size(), limit)?;
         encoded.decode()
+    }
+
+    /// Height and width that the header of such a file tells; nothing is decoded.
+    pub fn size_within(bytes: &[u8], limit: usize) -> Result<(usize, usize)> {
+        let size = Encoded::open(bytes)?.size();
+        check_within(size, limit)?;
+        Ok(size)
     }
 
     /// The bytes of a PNG file that says in a text chunk what made it, see [`Claim`](crate::Claim).
@@ -181,6 +184,11 @@ impl Image {
     }
 }
 
+fn check_within((height, width): (usize, usize), limit: usize) -> Result<()> {
+    // An image that was opened is no larger than `PIXEL_LIMIT`.
+    if height * width > limit { Err(Error::ImageSize { height, width, limit }) } else { Ok(()) }
+}
+
 /// ITU-R 601 luma as Pillow rounds it.
 fn luma(rgb: &[u8]) -> u8 {
     let [red, green, blue] = [rgb[0], rgb[1], rgb[2]].map(u32::from);
@@ -218,6 +226,8 @@ mod tests {
         Image::from_pixels(4, 5, 1, vec![7; 20]).unwrap().write_png(&path).unwrap();
         let bytes = std::fs::read(path).unwrap();
         assert!(Image::decode_within(&bytes, 20).is_ok());
+        assert_eq!(Image::size_within(&bytes, 20).unwrap(), (4, 5));
+        assert!(Image::size_within(&bytes, 19).is_err());
         let message = Image::decode_within(&bytes, 19).unwrap_err().to_string();
         assert_eq!(message, "image must have 1 to 19 pixels, got 4x5");
     }

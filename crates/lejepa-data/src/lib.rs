@@ -55,7 +55,7 @@ pub use dataset::{
 pub use decode::DECODING;
 pub use encoder_card::{
     CARD_FORMAT, CARD_KEY, CHECKSUM_KEY, EncoderCard, Feature, InputSize, Output, PIXELS_INPUT, Precision,
-    SELF_TEST_KEY,
+    SELF_TEST_KEY, WEIGHTS_KEY,
 };
 pub use error::{Error, Result};
 pub use image::{CropBox, Image};

@@ -11,11 +11,13 @@ use lejepa_data::{
 use ort::session::Session;
 
 use crate::foreign::ForeignEncoder;
+use crate::memory_limit::within_memory;
 use crate::model::{Model, SessionSettings};
 use crate::onnx_file::{Dimension, OnnxFile};
 use crate::queue::Batching;
+use crate::time_limit::{Cancel, within};
 use crate::workers::{Plan, Workers, run_session};
-use crate::{Encoder, Error, Provider, Result, runtime};
+use crate::{Encoder, Error, FileLimits, Provider, Result, runtime};
 
 /// The choices of an encoder, all with defaults.
 ///
@@ -43,6 +45,7 @@ pub struct EncoderBuilder {
     size: Option<InputSize>,
     normalised: Normalised,
     foreign: Option<ForeignEncoder>,
+    limits: FileLimits,
 }
 
 /// Whether embeddings are scaled to length one.
@@ -78,6 +81,7 @@ impl Default for EncoderBuilder {
             size: None,
             normalised: Normalised::No,
             foreign: None,
+            limits: FileLimits::default(),
         }
     }
 }
@@ -151,6 +155,17 @@ impl EncoderBuilder {
         self
     }
 
+    /// What the file may ask for.
+    pub fn limits(mut self, limits: FileLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Opens a file of somebody who is trusted, without limits.
+    pub fn trusted(self) -> Self {
+        self.limits(FileLimits::none())
+    }
+
     /// Opens a file.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Encoder> {
         self.build(|| Model::open(path.as_ref()))
@@ -164,6 +179,7 @@ impl EncoderBuilder {
     fn build(&self, open: impl FnOnce() -> Result<(Model, OnnxFile)>) -> Result<Encoder> {
         self.check()?;
         let (model, file) = open()?;
+        self.limits.check_graph(&model.name, &file.census)?;
         let known = match &self.foreign {
             None => self.read_card(&model, &file)?,
             Some(_) if self.size.is_some() => {
@@ -174,36 +190,51 @@ impl EncoderBuilder {
         };
         let (environment, library) = runtime::environment(self.library.as_deref())?;
         let preprocess = &known.preprocess;
-        let size = (preprocess.crop_height, preprocess.crop_width);
         let settings = SessionSettings {
             environment,
             version: runtime::version_of(&library),
             provider: self.provider,
             threads: self.threads_each(),
-            size,
+            size: (preprocess.crop_height, preprocess.crop_width),
             precision: known.card.as_ref().map_or(Precision::F32, |card| card.precision),
         };
-        let output = known.outputs.get(&Output::Embedding).cloned().unwrap_or_default();
-        let sessions =
-            (0..self.sessions).map(|_| model.session(&output, &settings)).collect::<Result<Vec<_>>>()?;
-        self.assemble(model, settings, known, sessions)
+        let (name, length) = (model.name.clone(), model.length());
+        let (time, builder) = (self.limits.time_for(length), self.clone());
+        let memory = self.limits.memory_for(length, self.sessions, self.provider);
+        within_memory(memory, &name, || {
+            within(time, &name, move |cancel| builder.start(model, settings, known, cancel))
+        })
     }
 
-    fn assemble(
+    /// Everything that ONNX Runtime takes part in.
+    fn start(
         &self,
         model: Model,
         settings: SessionSettings,
         known: Known,
+        cancel: &Cancel,
+    ) -> Result<Encoder> {
+        let output = known.outputs.get(&Output::Embedding).cloned().unwrap_or_default();
+        let sessions = (0..self.sessions).map(|_| model.session(&output, &settings, cancel));
+        let sessions = sessions.collect::<Result<Vec<_>>>()?;
+        self.assemble((model, settings), known, sessions, cancel)
+    }
+
+    fn assemble(
+        &self,
+        (model, settings): (Model, SessionSettings),
+        known: Known,
         mut sessions: Vec<Session>,
+        cancel: &Cancel,
     ) -> Result<Encoder> {
         let Known { card, self_test, preprocess, outputs, is_checked } = known;
         let Preprocess { channels, crop_height, crop_width, .. } = preprocess;
         let (input, fixed_batch) = input(sessions.first(), &model, card.as_ref())?;
         let image_shape = [channels, crop_height, crop_width];
-        let plan = Plan { model, settings, input, outputs, image_shape };
+        let plan = Plan { model, settings, input, outputs, image_shape, limits: self.limits };
         let dim = match &card {
             Some(card) => card.embedding_dim,
-            None => foreign_dim(&mut sessions, &plan, fixed_batch.unwrap_or(1))?,
+            None => foreign_dim(&mut sessions, &plan, fixed_batch.unwrap_or(1), cancel)?,
         };
         let batching = Batching { images: fixed_batch.unwrap_or(self.batching.images), ..self.batching };
         let workers = Workers::start(plan, batching, sessions)?;
@@ -239,6 +270,7 @@ impl EncoderBuilder {
     fn read_card(&self, model: &Model, file: &OnnxFile) -> Result<Known> {
         let refuse = |problem: String| Error::NotAnEncoder { name: model.name.clone(), problem };
         let card = card_of(file).map_err(refuse)?;
+        self.limits.check_card(&model.name, &card)?;
         if card.checksum && file.checksum.is_none() {
             return Err(Error::Altered { name: model.name.clone() });
         }
@@ -340,7 +372,7 @@ fn input(
 }
 
 /// Length of an embedding, found by computing one.
-fn foreign_dim(sessions: &mut [Session], plan: &Plan, images: usize) -> Result<usize> {
+fn foreign_dim(sessions: &mut [Session], plan: &Plan, images: usize, cancel: &Cancel) -> Result<usize> {
     let refuse = |problem: String| Error::Foreign { name: plan.model.name.clone(), problem };
     let output = plan.outputs.get(&Output::Embedding).map(String::as_str).unwrap_or_default();
     let session = sessions.first_mut().ok_or(Error::Stopped)?;
@@ -348,7 +380,7 @@ fn foreign_dim(sessions: &mut [Session], plan: &Plan, images: usize) -> Result<u
         return Err(refuse(format!("takes {images} images at a time, no other number")));
     }
     let blank = vec![0.; plan.image_shape.iter().product()];
-    let computed = run_session(session, plan, output, (images, &blank))?;
+    let computed = run_session(session, plan, output, (images, &blank), Some(&cancel.running()?))?;
     match *computed.shape {
         [dim] | [dim, 1, 1] => Ok(dim),
         ref shape => {

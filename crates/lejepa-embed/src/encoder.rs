@@ -13,7 +13,7 @@ use crate::builder::Normalised;
 use crate::computation::Computation;
 use crate::flaw::{Flaw, finite, scale_to_one};
 use crate::queue::Reply;
-use crate::workers::{Statistics, Workers};
+use crate::workers::{Condition, Statistics, Workers};
 use crate::{EncoderBuilder, Error, Result};
 
 /// An encoder read from an `.onnx` file. It can be shared between threads: callers that come at the same
@@ -165,6 +165,11 @@ impl Encoder {
         self.workers.plan().outputs.contains_key(&output)
     }
 
+    /// How its sessions are now.
+    pub fn condition(&self) -> Condition {
+        self.workers.condition()
+    }
+
     /// What was computed since it was opened.
     pub fn statistics(&self) -> Statistics {
         self.workers.statistics()
@@ -233,6 +238,7 @@ impl Encoder {
     /// Embeds one image that was prepared already, without waiting: for services that have no thread to
     /// spare for every request. `done` gets the embedding from the thread that computed it, which goes on
     /// with the next images after that, so it should be short. It is dropped uncalled if the encoder stops.
+    /// A panic in it is its own: the thread goes on.
     ///
     /// # Shapes
     /// - `pixels`: `(channels, height, width)`
@@ -292,11 +298,8 @@ impl Encoder {
     pub fn self_test(&self) -> Result<SelfTestResult> {
         let missing = || Error::NoSelfTest { name: self.name().into() };
         let test = self.self_test.as_ref().ok_or_else(missing)?;
-        let picture = test.stored_picture()?;
-        let computed = self.compute_unscaled(Output::Embedding, 1, &|_, pixels: &mut [f32]| {
-            self.preprocess.apply_into(&picture, pixels)
-        })?;
-        let embedding: Vec<f32> = computed.into_iter().collect();
+        let pixels = self.preprocess.apply(&test.stored_picture()?)?;
+        let embedding = self.workers.try_one(Output::Embedding, pixels)?.values;
         Ok(SelfTestResult { drift: test.drift(&embedding), tolerance: test.tolerance })
     }
 
@@ -421,5 +424,7 @@ fn unexpected(shape: &[usize]) -> Error {
     Error::NotAnEncoder { name: "output".into(), problem: format!("unexpected shape {shape:?}") }
 }
 
+#[cfg(test)]
+mod strangers;
 #[cfg(test)]
 mod tests;

@@ -98,6 +98,32 @@ pub enum Error {
         /// What is wrong; it names the file of weights.
         problem: String,
     },
+    /// The file asks for more than one of a stranger may.
+    #[error("refused unless the file is trusted, it has {problem}: {name}")]
+    Limit {
+        /// The file.
+        name: String,
+        /// What it has, and the limit: see [`FileLimits`](crate::FileLimits).
+        problem: String,
+    },
+    /// Opening or trying the file took too long.
+    #[error("gave up opening or trying the file after {} seconds: {name}", limit.as_secs_f64())]
+    TimeLimit {
+        /// The file.
+        name: String,
+        /// The time for it: see [`FileLimits`](crate::FileLimits).
+        limit: std::time::Duration,
+    },
+    /// Opening or trying the file took too much memory.
+    #[error("opening or trying the file takes more than {} MB of memory: {name}", limit / 1_000_000)]
+    MemoryLimit {
+        /// The file.
+        name: String,
+        /// The bytes for it: see [`FileLimits`](crate::FileLimits).
+        limit: u64,
+        /// What ran out of it.
+        source: Box<Error>,
+    },
     /// ONNX Runtime could not read the file.
     #[error("not a readable ONNX file: {name}")]
     Unreadable {
@@ -189,6 +215,9 @@ pub enum Error {
     /// The system gave no thread.
     #[error("cannot start a thread")]
     Thread(#[source] std::io::Error),
+    /// The program failed while it computed; what went wrong is on standard error.
+    #[error("the encoder failed unexpectedly, as told on standard error")]
+    Panicked,
     /// The thread that should have answered is gone.
     #[error("the encoder has stopped")]
     Stopped,
@@ -200,6 +229,18 @@ pub enum Error {
 impl Error {
     pub(crate) fn runtime(source: ort::Error) -> Self {
         Self::Runtime(source)
+    }
+
+    /// Whether something that was asked for could not be had; ONNX Runtime only tells in words.
+    pub(crate) fn is_lack_of_memory(&self) -> bool {
+        let said = match self {
+            Self::Runtime(error) | Self::Unreadable { source: error, .. } => error.to_string(),
+            Self::Shared(error) => return error.is_lack_of_memory(),
+            _ => return false,
+        };
+        ["bad_alloc", "bad allocation", "allocate memory", "out of memory"]
+            .iter()
+            .any(|words| said.contains(words))
     }
 
     pub(crate) fn missing_output(output: Output, plan: &Plan) -> Self {

@@ -20,6 +20,7 @@ pub(crate) struct ExternalFile {
     path: PathBuf,
     file: Mutex<File>,
     hash: blake3::Hash,
+    length: u64,
     /// Sessions that are made at the same time share it.
     loaded: Mutex<Weak<[u8]>>,
 }
@@ -38,6 +39,19 @@ pub(crate) fn open_all(name: &str, model: Option<&Path>, external: &External) ->
         (None, [first, ..]) => {
             refuse(format!("its weights are in another file, {}, and it is in memory", first.location))
         }
+    }
+}
+
+/// Refuses a file of weights that is not the one that was exported, by its hash.
+pub(crate) fn check(name: &str, files: &[ExternalFile], hash: &str) -> Result<()> {
+    let refuse = |problem: String| Err(Error::ExternalData { name: name.into(), problem });
+    match files {
+        [only] if only.hash.to_hex().as_str() == hash => Ok(()),
+        [only] => refuse(format!(
+            "its file of weights is damaged, or that of another encoder: {}",
+            only.path.display()
+        )),
+        _ => refuse(format!("expected one file of weights, got: {}", files.len())),
     }
 }
 
@@ -91,6 +105,7 @@ fn open(name: &str, data: &ExternalData, path: &Path) -> Result<ExternalFile> {
         path: path.into(),
         file: Mutex::new(file),
         hash: hasher.finalize(),
+        length: metadata.len(),
         loaded: Mutex::new(Weak::<[u8; 0]>::new()),
     })
 }
@@ -103,6 +118,11 @@ impl ExternalFile {
         *hasher.update(self.hash.as_bytes()).finalize().as_bytes()
     }
 
+    /// Bytes of it.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
     /// Its content, which is what it was when it was opened.
     pub(crate) fn bytes(&self) -> Result<Arc<[u8]>> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
@@ -110,13 +130,18 @@ impl ExternalFile {
             return Ok(bytes);
         }
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut bytes = Vec::new();
-        let read = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
-        read.map_err(|source| Error::Io { path: self.path.clone(), source })?;
-        if blake3::hash(&bytes) != self.hash {
+        // In place: weights of gigabytes are not copied.
+        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, self.length as usize).collect();
+        let place = Arc::get_mut(&mut bytes).unwrap_or_default();
+        let read = file.rewind().and_then(|()| file.read_exact(place));
+        read.map_err(|source| match source.kind() {
+            std::io::ErrorKind::UnexpectedEof => Error::Changed { path: self.path.clone() },
+            _ => Error::Io { path: self.path.clone(), source },
+        })?;
+        let mut hasher = blake3::Hasher::new();
+        if hasher.update_rayon(&bytes).finalize() != self.hash {
             return Err(Error::Changed { path: self.path.clone() });
         }
-        let bytes: Arc<[u8]> = bytes.into();
         *loaded = Arc::downgrade(&bytes);
         Ok(bytes)
     }

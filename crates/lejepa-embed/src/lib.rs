@@ -34,6 +34,19 @@
 //!
 //! Weights in files beside the `.onnx` file, as PyTorch writes them, are found in its folder.
 //!
+//! # Files of strangers
+//!
+//! An `.onnx` file is a program. What it can compute is arithmetic: it reads no files but those of its weights
+//! in its own folder, writes none and opens no connections. What it can waste is time and memory, and
+//! [`FileLimits`] bound both while a file is opened and tried on its first image: graphs with loops, with
+//! very many nodes or very large inputs are refused before ONNX Runtime sees them, and opening ends after a
+//! time. Memory is bounded if the caller asks for it ([`FileLimits::strict`]), because the system's limit is
+//! that of the whole process. Not bounded is what a file computes of later images, whose values it may wait
+//! for: a service should watch [`Encoder::condition`]. ONNX Runtime itself is not hardened against damaged
+//! graphs; whoever opens files of everybody does so in a process that may die. A file that is
+//! trusted is opened without limits by [`EncoderBuilder::trusted`]. A checksum protects from damage, not
+//! from malice.
+//!
 //! ONNX Runtime is a shared library that is loaded at run time; [`runtime`] says where it is looked for.
 
 mod builder;
@@ -42,13 +55,16 @@ mod encoder;
 mod error;
 mod external_file;
 mod file_info;
+mod file_limits;
 mod flaw;
 mod foreign;
+mod memory_limit;
 mod model;
 mod onnx_file;
 mod provider;
 mod queue;
 pub mod runtime;
+mod time_limit;
 mod workers;
 
 pub use builder::EncoderBuilder;
@@ -56,12 +72,13 @@ pub use computation::Computation;
 pub use encoder::{Encoder, Rows, SelfTestResult};
 pub use error::{Error, Result};
 pub use file_info::FileInfo;
+pub use file_limits::{FileLimits, Loops};
 pub use flaw::Flaw;
 pub use foreign::ForeignEncoder;
 pub use lejepa_data::{EncoderCard, Image, InputSize, Output, Preprocess, SelfTest};
 pub use onnx_file::{Dimension, GraphOutput};
 pub use provider::Provider;
-pub use workers::Statistics;
+pub use workers::{Condition, Statistics};
 
 /// README's example is compiled with the documentation tests.
 #[cfg(doctest)]

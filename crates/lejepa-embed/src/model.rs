@@ -6,17 +6,21 @@ use std::io::{Read, Seek};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lejepa_data::Precision;
+use lejepa_data::{Precision, WEIGHTS_KEY};
 use ort::environment::Environment;
 use ort::logging::LogLevel;
 use ort::session::Session;
 
 use crate::external_file::{self, ExternalFile};
 use crate::onnx_file::{Damaged, OnnxFile};
+use crate::time_limit::Cancel;
 use crate::{Error, Provider, Result};
 
 /// Protobuf cannot hold more in one file.
 const LARGEST_FILE: u64 = i32::MAX as u64;
+
+/// Bytes of a value that is computed when a session is made, such as a weight in f32 of one in 16 bits.
+const LARGEST_CONSTANT: &str = "268435456";
 
 /// The bytes of a file, read again whenever a session is made: weights need not be in memory twice.
 #[derive(Debug)]
@@ -36,6 +40,7 @@ pub(crate) struct Model {
     external: Vec<ExternalFile>,
     /// Of the bytes that were read first.
     hash: blake3::Hash,
+    length: u64,
 }
 
 /// How sessions are made.
@@ -85,13 +90,26 @@ impl Model {
             return Err(Error::Altered { name });
         }
         let external = external_file::open_all(&name, path, &file.external)?;
-        let hash = blake3::hash(&bytes);
+        if let Some(hash) = file.metadata(WEIGHTS_KEY) {
+            external_file::check(&name, &external, hash)?;
+        }
+        let (hash, length) = (blake3::hash(&bytes), bytes.len() as u64);
         drop(bytes);
-        Ok((Self { name, source, external, hash }, file))
+        Ok((Self { name, source, external, hash, length }, file))
+    }
+
+    /// Bytes of the file and of those that hold its weights.
+    pub(crate) fn length(&self) -> u64 {
+        self.external.iter().map(ExternalFile::length).fold(self.length, u64::saturating_add)
     }
 
     /// A session that computes one output.
-    pub(crate) fn session(&self, output: &str, settings: &SessionSettings) -> Result<Session> {
+    pub(crate) fn session(
+        &self,
+        output: &str,
+        settings: &SessionSettings,
+        cancel: &Cancel,
+    ) -> Result<Session> {
         let pruned = OnnxFile::pruned(&self.bytes()?, output)
             .map_err(|Damaged| Error::Damaged { name: self.name.clone() })?;
         let failed = |error: ort::Error<_>| Error::runtime(ort::Error::from(error));
@@ -103,6 +121,9 @@ impl Model {
             .map_err(failed)?
             // Threads that wait in a loop for the next product take the processor away from decoding.
             .with_intra_op_spinning(false)
+            .map_err(failed)?
+            // Larger ones are computed when they are needed, where that can be stopped.
+            .with_config_entry("optimization.constant_folding_max_output_size_in_bytes", LARGEST_CONSTANT)
             .map_err(failed)?;
         if settings.precision == Precision::Int8 {
             // GELU by tanh errs by 5e-4 at most, far below the rounding to 8 bits behind it, in half the time.
@@ -122,6 +143,7 @@ impl Model {
             builder =
                 builder.with_external_initializer_file_in_memory(&file.location, bytes).map_err(failed)?;
         }
+        cancel.loading(builder.canceler());
         let unreadable = |source| Error::Unreadable { name: self.name.clone(), source };
         builder.commit_from_memory(&pruned).map_err(unreadable)
     }

@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use lejepa_data::Output;
 
+use crate::time_limit::Stop;
 use crate::{Error, Result};
 
 /// What one caller wants computed.
@@ -17,6 +18,8 @@ pub(crate) struct Job {
     pub(crate) images: usize,
     /// `(images, channels, height, width)`.
     pub(crate) pixels: Vec<f32>,
+    /// Stops its run, which it then shares with no other.
+    pub(crate) stop: Option<Stop>,
     reply: Reply,
     since: Instant,
 }
@@ -35,6 +38,25 @@ pub(crate) struct Computed {
 /// The right to the answer of a job.
 #[derive(Debug)]
 pub(crate) struct Ticket(Receiver<Result<Computed>>);
+
+/// The same of a job that can be stopped.
+#[derive(Debug)]
+pub(crate) struct StoppableTicket(Ticket, Stop);
+
+impl StoppableTicket {
+    /// Waits no longer than this.
+    pub(crate) fn wait_within(self, limit: Duration, name: &str) -> Result<Computed> {
+        let Self(Ticket(receiver), stop) = self;
+        match receiver.recv_timeout(limit) {
+            Ok(answer) => answer,
+            Err(RecvTimeoutError::Disconnected) => Err(Error::Stopped),
+            Err(RecvTimeoutError::Timeout) => {
+                stop.stop();
+                Err(Error::TimeLimit { name: name.into(), limit })
+            }
+        }
+    }
+}
 
 impl Ticket {
     pub(crate) fn wait(self) -> Result<Computed> {
@@ -89,10 +111,36 @@ impl Queue {
         Ticket(receiver)
     }
 
+    /// One image whose run can be stopped.
+    pub(crate) fn submit_stoppable(&self, output: Output, pixels: Vec<f32>) -> Result<StoppableTicket> {
+        let stop = Stop::new()?;
+        let (sender, receiver) = sync_channel(1);
+        let reply = Reply(Box::new(move |answer| drop(sender.send(answer))));
+        let since = Instant::now();
+        self.push(Job { output, images: 1, pixels, stop: Some(stop.clone()), reply, since });
+        Ok(StoppableTicket(Ticket(receiver), stop))
+    }
+
     /// The same for callers that do not wait.
     pub(crate) fn submit_then(&self, output: Output, images: usize, pixels: Vec<f32>, reply: Reply) {
-        self.state().jobs.push_back(Job { output, images, pixels, reply, since: Instant::now() });
-        self.arrived.notify_one();
+        self.push(Job { output, images, pixels, stop: None, reply, since: Instant::now() });
+    }
+
+    fn push(&self, job: Job) {
+        let mut state = self.state();
+        // Dropped where nobody will work on it: the caller learns that the encoder has stopped.
+        if !state.closed {
+            state.jobs.push_back(job);
+            drop(state);
+            self.arrived.notify_one();
+        }
+    }
+
+    /// Nobody works any more: jobs are dropped, those that are there and those to come.
+    pub(crate) fn abandon(&self) {
+        self.close();
+        let jobs = std::mem::take(&mut self.state().jobs);
+        drop(jobs);
     }
 
     /// No more jobs; workers finish those that are there.
@@ -136,8 +184,9 @@ impl State {
     fn take(&mut self, output: Output, most: usize) -> Vec<Job> {
         let (mut taken, mut left, mut images) = (Vec::new(), VecDeque::new(), 0);
         for job in self.jobs.drain(..) {
-            if job.output == output && (taken.is_empty() || images + job.images <= most) {
-                images += job.images;
+            let is_company = job.stop.is_none() && images + job.images <= most;
+            if job.output == output && (taken.is_empty() || is_company) {
+                images += if job.stop.is_some() { most } else { job.images };
                 taken.push(job);
             } else {
                 left.push_back(job);
@@ -192,6 +241,16 @@ mod tests {
         let bounded = queue(2, Duration::from_millis(5));
         let _ticket = bounded.submit(Output::Embedding, 1, Vec::new());
         assert_eq!(images(bounded.next_batch()), [1]);
+    }
+
+    #[test]
+    fn an_abandoned_queue_leaves_nobody_waiting() {
+        let queue = queue(2, Duration::ZERO);
+        let before = queue.submit(Output::Embedding, 1, Vec::new());
+        queue.abandon();
+        let after = queue.submit(Output::Embedding, 1, Vec::new());
+        assert!(matches!(before.wait(), Err(Error::Stopped)));
+        assert!(matches!(after.wait(), Err(Error::Stopped)));
     }
 
     #[test]

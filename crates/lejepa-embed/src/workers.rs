@@ -1,17 +1,21 @@
 //! Threads that own the sessions: ONNX Runtime's `run` needs `&mut`, and callers are many.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use lejepa_data::Output;
 use ort::session::Session;
 use ort::value::TensorRef;
 
+use crate::memory_limit::within_memory;
 use crate::model::{Model, SessionSettings};
 use crate::queue::{Batching, Computed, Job, Queue, Reply, Ticket};
-use crate::{Error, Result};
+use crate::time_limit::{Stop, within};
+use crate::{Error, FileLimits, Result};
 
 /// What an encoder has done so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +24,17 @@ pub struct Statistics {
     pub runs: u64,
     /// Images in them.
     pub images: u64,
+}
+
+/// How the sessions of an encoder are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Condition {
+    /// Sessions that were opened.
+    pub sessions: usize,
+    /// Those of them that still have a thread, which is all of them unless something is very wrong.
+    pub alive: usize,
+    /// For how long the longest of the inferences that run now has been running.
+    pub longest: Option<Duration>,
 }
 
 /// What every worker knows.
@@ -33,6 +48,7 @@ pub(crate) struct Plan {
     pub(crate) outputs: HashMap<Output, String>,
     /// `(channels, height, width)`.
     pub(crate) image_shape: [usize; 3],
+    pub(crate) limits: FileLimits,
 }
 
 #[derive(Debug)]
@@ -47,17 +63,22 @@ struct Shared {
     queue: Queue,
     runs: AtomicU64,
     images: AtomicU64,
+    alive: AtomicUsize,
+    /// Since when every session has been running, if it is.
+    running: Vec<Mutex<Option<Instant>>>,
 }
 
 impl Workers {
     /// One thread for each of these sessions, which compute embeddings.
     pub(crate) fn start(plan: Plan, batching: Batching, sessions: Vec<Session>) -> Result<Self> {
         let queue = Queue::new(batching);
-        let shared = Arc::new(Shared { plan, queue, runs: AtomicU64::new(0), images: AtomicU64::new(0) });
+        let running = sessions.iter().map(|_| Mutex::default()).collect();
+        let (runs, images, alive) = (AtomicU64::new(0), AtomicU64::new(0), AtomicUsize::new(0));
+        let shared = Arc::new(Shared { plan, queue, runs, images, alive, running });
         let mut workers = Self { shared: shared.clone(), threads: Vec::with_capacity(sessions.len()) };
-        for session in sessions {
-            let shared = shared.clone();
-            let worker = Worker { sessions: HashMap::from([(Output::Embedding, session)]), shared };
+        for (number, session) in sessions.into_iter().enumerate() {
+            let present = Present::new(shared.clone());
+            let worker = Worker { number, sessions: HashMap::from([(Output::Embedding, session)]), present };
             let thread = std::thread::Builder::new().name("lejepa-embed".into());
             workers.threads.push(thread.spawn(|| worker.work()).map_err(Error::Thread)?);
         }
@@ -66,6 +87,16 @@ impl Workers {
 
     pub(crate) fn submit(&self, output: Output, images: usize, pixels: Vec<f32>) -> Ticket {
         self.shared.queue.submit(output, images, pixels)
+    }
+
+    /// One image that is given up after a time, and may not take all memory.
+    pub(crate) fn try_one(&self, output: Output, pixels: Vec<f32>) -> Result<Computed> {
+        let Plan { limits, model, settings, .. } = &self.shared.plan;
+        let time = limits.time_for(model.length());
+        let memory = limits.memory_for(model.length(), 1, settings.provider);
+        within_memory(memory, &model.name, || {
+            self.shared.queue.submit_stoppable(output, pixels)?.wait_within(time, &model.name)
+        })
     }
 
     pub(crate) fn submit_then(&self, output: Output, images: usize, pixels: Vec<f32>, reply: Reply) {
@@ -78,6 +109,16 @@ impl Workers {
 
     pub(crate) fn count(&self) -> usize {
         self.threads.len()
+    }
+
+    pub(crate) fn condition(&self) -> Condition {
+        let since =
+            |running: &Mutex<Option<Instant>>| *running.lock().unwrap_or_else(PoisonError::into_inner);
+        Condition {
+            sessions: self.threads.len(),
+            alive: self.shared.alive.load(Ordering::Relaxed),
+            longest: self.shared.running.iter().filter_map(since).map(|since| since.elapsed()).max(),
+        }
     }
 
     pub(crate) fn statistics(&self) -> Statistics {
@@ -99,31 +140,69 @@ impl Drop for Workers {
     }
 }
 
+/// A worker as the others see it. When the last one is gone, for whatever reason, callers get an error.
+struct Present(Arc<Shared>);
+
+impl Present {
+    fn new(shared: Arc<Shared>) -> Self {
+        shared.alive.fetch_add(1, Ordering::Relaxed);
+        Self(shared)
+    }
+}
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        if self.0.alive.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.0.queue.abandon();
+        }
+    }
+}
+
 struct Worker {
-    shared: Arc<Shared>,
+    number: usize,
+    present: Present,
     /// Those of other outputs are made when somebody asks for them.
     sessions: HashMap<Output, Session>,
 }
 
 impl Worker {
     fn work(mut self) {
-        while let Some(jobs) = self.shared.queue.next_batch() {
-            match self.run(&jobs) {
-                Ok(answers) => jobs.into_iter().zip(answers).for_each(|(job, answer)| job.answer(Ok(answer))),
-                Err(error) => answer_all(jobs, error),
+        let shared = self.present.0.clone();
+        while let Some(jobs) = shared.queue.next_batch() {
+            self.note(Some(Instant::now()));
+            // A panic costs those who shared the run an answer, and nobody else anything.
+            let result = catch_unwind(AssertUnwindSafe(|| self.run(&jobs)));
+            self.note(None);
+            match result {
+                Ok(Ok(answers)) => jobs.into_iter().zip(answers).for_each(|(job, row)| answer(job, Ok(row))),
+                Ok(Err(error)) => answer_all(jobs, error),
+                Err(_) => {
+                    // It may be in any state, and is made again when it is needed.
+                    jobs.first().map(|job| self.sessions.remove(&job.output));
+                    answer_all(jobs, Error::Panicked);
+                }
             }
         }
+    }
+
+    fn note(&self, since: Option<Instant>) {
+        *self.present.0.running[self.number].lock().unwrap_or_else(PoisonError::into_inner) = since;
     }
 
     /// Runs the images of all jobs at once; the answers are in the jobs' order.
     fn run(&mut self, jobs: &[Job]) -> Result<Vec<Computed>> {
         let Some(output) = jobs.first().map(|job| job.output) else { return Ok(Vec::new()) };
-        let Shared { plan, runs, images: images_run, .. } = &*self.shared;
+        let Shared { plan, runs, images: images_run, .. } = &*self.present.0;
         let name = plan.outputs.get(&output).ok_or_else(|| Error::missing_output(output, plan))?;
         let session = match self.sessions.entry(output) {
             std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
             std::collections::hash_map::Entry::Vacant(entry) => {
-                entry.insert(plan.model.session(name, &plan.settings)?)
+                let (shared, name) = (self.present.0.clone(), name.clone());
+                let limit = plan.limits.time_for(plan.model.length());
+                let session = within(limit, &plan.model.name, move |cancel| {
+                    shared.plan.model.session(&name, &shared.plan.settings, cancel)
+                });
+                entry.insert(session?)
             }
         };
         let images = jobs.iter().map(|job| job.images).sum();
@@ -135,7 +214,8 @@ impl Worker {
                 &joined
             }
         };
-        let values = run_session(session, plan, name, (images, pixels))?;
+        let stop = jobs.first().and_then(|job| job.stop.as_ref());
+        let values = run_session(session, plan, name, (images, pixels), stop)?;
         runs.fetch_add(1, Ordering::Relaxed);
         images_run.fetch_add(images as u64, Ordering::Relaxed);
         if jobs.len() == 1 {
@@ -152,23 +232,35 @@ impl Worker {
     }
 }
 
-/// Computes one output of `(images, pixels)`.
+/// Values of one image; a file that makes more of it is no encoder.
+const MOST_VALUES: usize = 1 << 28;
+
+/// Computes one output of `(images, pixels)`; may be stopped.
 pub(crate) fn run_session(
     session: &mut Session,
     plan: &Plan,
     output: &str,
     (images, pixels): (usize, &[f32]),
+    stop: Option<&Stop>,
 ) -> Result<Computed> {
     let [channels, height, width] = plan.image_shape;
     let input =
         TensorRef::from_array_view(([images, channels, height, width], pixels)).map_err(Error::runtime)?;
-    let outputs = session.run(ort::inputs![&*plan.input => input]).map_err(Error::runtime)?;
+    let inputs = ort::inputs![&*plan.input => input];
+    let outputs = match stop {
+        Some(stop) => session.run_with_options(inputs, stop.options()),
+        None => session.run(inputs),
+    };
+    let outputs = outputs.map_err(Error::runtime)?;
     let unexpected = |problem: String| Error::NotAnEncoder { name: plan.model.name.clone(), problem };
     let value = outputs.get(output).ok_or_else(|| unexpected(format!("no output named {output}")))?;
     let (shape, values) = value.try_extract_tensor::<f32>().map_err(Error::runtime)?;
     let sizes: Vec<usize> = shape.iter().map(|&size| usize::try_from(size).unwrap_or(0)).collect();
+    let most = images.saturating_mul(MOST_VALUES);
     match sizes.split_first() {
-        Some((&batch, rest)) if batch == images && rest.iter().product::<usize>() > 0 => {
+        Some((&batch, rest))
+            if batch == images && rest.iter().product::<usize>() > 0 && values.len() <= most =>
+        {
             Ok(Computed { shape: rest.to_vec(), values: values.to_vec() })
         }
         _ => Err(unexpected(format!("output {output} has the shape {sizes:?} for {images} images"))),
@@ -178,5 +270,11 @@ pub(crate) fn run_session(
 /// One error for everybody who shared a run.
 fn answer_all(jobs: Vec<Job>, error: Error) {
     let shared = Arc::new(error);
-    jobs.into_iter().for_each(|job| job.answer(Err(Error::Shared(shared.clone()))));
+    jobs.into_iter().for_each(|job| answer(job, Err(Error::Shared(shared.clone()))));
+}
+
+/// What a caller does with its answer is run here; that it panics is between it and the panic hook, which has
+/// told.
+fn answer(job: Job, answer: Result<Computed>) {
+    let _ = catch_unwind(AssertUnwindSafe(|| job.answer(answer)));
 }

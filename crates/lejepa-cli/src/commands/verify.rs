@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
-use crate::encoder_arguments::RuntimeArguments;
+use crate::encoder_arguments::{RuntimeArguments, TrustArguments};
 use crate::output;
 
 /// Is an exported encoder undamaged, and does it compute here what it computed where it was made?
@@ -18,11 +18,14 @@ pub(crate) struct Arguments {
     encoder: PathBuf,
 
     #[command(flatten)]
+    trust: TrustArguments,
+
+    #[command(flatten)]
     runtime: RuntimeArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let encoder = arguments.runtime.opener().open(&arguments.encoder)?;
+    let encoder = arguments.trust.apply(arguments.runtime.opener()).open(&arguments.encoder)?;
     let result = encoder.self_test()?;
     let checksum = if encoder.is_checked() {
         "the checksum matches"

@@ -72,3 +72,24 @@ fn every_choice_that_decides_a_number_is_part_of_what_computed_it() {
         assert!(plain.contains(&format!("\"{part}\"")), "{plain}");
     }
 }
+
+#[test]
+fn a_panic_in_a_callback_is_nobody_elses() {
+    let encoder = encoder(false);
+    for _ in 0..3 {
+        encoder.embed_pixels_then(vec![0.; PIXELS], |_| panic!("a callback that panics, as it should here"));
+    }
+    assert!(encoder.embed(&[grey(0)]).is_ok());
+    // Those who share a run with it get their answers too.
+    let patient = Encoder::builder().foreign(description("embedding")).batch(2);
+    let weights = [1.; PIXELS * DIM];
+    let file = model(&Weights::Inside(&weights), &Weights::Inside(&weights));
+    let patient =
+        patient.latency(std::time::Duration::from_secs(3600)).open_bytes("sample.onnx", &file).unwrap();
+    let (sender, answer) = mpsc::channel();
+    patient.embed_pixels_then(vec![0.; PIXELS], |_| panic!("a callback that panics, as it should here"));
+    patient.embed_pixels_then(vec![0.; PIXELS], move |answer| sender.send(answer).unwrap());
+    assert!(answer.recv().unwrap().is_ok());
+    let condition = encoder.condition();
+    assert_eq!((condition.sessions, condition.alive), (1, 1));
+}

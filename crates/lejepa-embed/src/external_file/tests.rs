@@ -142,6 +142,7 @@ fn weights_that_change_under_an_open_encoder_are_noticed() {
         size: (2, 2),
         precision: lejepa_data::Precision::F32,
     };
-    let said = file.session("other", &settings).unwrap_err().to_string();
+    let said = file.session("other", &settings, &crate::time_limit::Cancel::default());
+    let said = said.unwrap_err().to_string();
     assert!(said.contains("changed while it was open") && said.contains("weights.data"), "{said}");
 }

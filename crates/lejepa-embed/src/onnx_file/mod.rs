@@ -3,6 +3,7 @@
 //! ONNX Runtime computes every output of a graph whether somebody asks for it or not. So a session is
 //! made from the file without the outputs, nodes and weights that the wanted output does not need.
 
+mod census;
 mod checksum;
 mod external;
 mod pruning;
@@ -10,6 +11,7 @@ mod pruning;
 pub(crate) mod sample;
 mod wire;
 
+pub(crate) use self::census::Census;
 pub(crate) use self::checksum::Checksum;
 pub(crate) use self::external::{External, ExternalData};
 #[cfg(test)]
@@ -74,6 +76,7 @@ pub struct GraphOutput {
 pub(crate) struct OnnxFile {
     pub(crate) outputs: Vec<GraphOutput>,
     pub(crate) external: External,
+    pub(crate) census: Census,
     /// Nothing for files that hold none.
     pub(crate) checksum: Option<Checksum>,
     metadata: Vec<(String, String)>,
@@ -82,7 +85,7 @@ pub(crate) struct OnnxFile {
 impl OnnxFile {
     pub(crate) fn read(model: &[u8]) -> Result<Self, Damaged> {
         let (external, checksum) = (External::read(model)?, Checksum::read(model)?);
-        let mut file = Self { external, checksum, ..Self::default() };
+        let mut file = Self { external, checksum, census: Census::read(model)?, ..Self::default() };
         let mut graphs = 0;
         for field in fields(model) {
             let field = field?;
