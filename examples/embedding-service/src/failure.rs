@@ -7,6 +7,8 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
+use crate::pool::Exhausted;
+
 /// In seconds.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 
@@ -34,29 +36,43 @@ impl Failure {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, error)
     }
 
+    /// There is no more of something, for this client or for everybody.
+    pub(crate) fn exhausted(exhausted: Exhausted, what: &str) -> Self {
+        match exhausted {
+            Exhausted::Share => {
+                let error = format!("this client has its share of {what} already");
+                Self::new(StatusCode::TOO_MANY_REQUESTS, error)
+            }
+            Exhausted::All => Self::busy(&format!("too many {what}")),
+        }
+    }
+
     pub(crate) fn of_image(self, index: usize) -> Self {
         Self { image: Some(index), ..self }
     }
 
+    /// What went wrong is for the log alone: it may name files and machines.
     pub(crate) fn internal(error: &dyn Error) -> Self {
-        Self::caused_by(StatusCode::INTERNAL_SERVER_ERROR, error)
+        eprintln!("cannot answer a request: {}", chain(error));
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal error")
     }
 
-    /// All that an error says, with its reasons.
-    pub(crate) fn caused_by(status: StatusCode, error: &dyn Error) -> Self {
-        let chain = std::iter::successors(Some(error), |&error| error.source());
-        Self::new(status, chain.map(ToString::to_string).collect::<Vec<_>>().join(": "))
+    /// Why an image of the client's cannot be used: all that an error says, with its reasons.
+    pub(crate) fn unusable(error: &dyn Error) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, chain(error))
     }
+}
+
+fn chain(error: &dyn Error) -> String {
+    let chain = std::iter::successors(Some(error), |&error| error.source());
+    chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        if self.status == StatusCode::INTERNAL_SERVER_ERROR {
-            eprintln!("{}", self.error);
-        }
-        let busy = self.status == StatusCode::SERVICE_UNAVAILABLE;
+        let again = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::TOO_MANY_REQUESTS].contains(&self.status);
         let mut response = (self.status, Json(self)).into_response();
-        if busy {
+        if again {
             response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER);
         }
         response

@@ -5,7 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use lejepa_embed::Statistics;
+use lejepa_embed::{Condition, Statistics};
+
+use crate::connections;
 
 /// What has happened to requests so far.
 #[derive(Debug, Default)]
@@ -25,7 +27,10 @@ struct Counts {
 #[derive(Debug)]
 pub(crate) struct Now {
     pub(crate) in_work: usize,
+    pub(crate) body_bytes: usize,
+    pub(crate) connections: connections::Counts,
     pub(crate) encoder: Statistics,
+    pub(crate) condition: Condition,
 }
 
 /// Upper bounds in seconds: from one small image on a fast machine to a form of photographs on a slow one.
@@ -62,18 +67,38 @@ impl Metrics {
                 format!("embedding_request_duration_seconds_bucket{{le=\"{bound}\"}} {below}\n")
             })
             .collect();
-        let Now { in_work, encoder: Statistics { runs, images } } = now;
+        let Now { in_work, body_bytes, connections, encoder: Statistics { runs, images }, condition } = now;
+        let connections::Counts { open, refused, closed } = connections;
+        let Condition { sessions, alive, .. } = condition;
         format!(
             "\
 # HELP embedding_requests_total Requests to /embed by the status of their answer.
 # TYPE embedding_requests_total counter
 {requests}\
-# HELP embedding_requests_rejected_total Requests that found too many others in work.
+# HELP embedding_requests_rejected_total Requests that found too many others in work, or of their own client.
 # TYPE embedding_requests_rejected_total counter
 embedding_requests_rejected_total {rejected}
-# HELP embedding_requests_in_work Requests that are read or computed.
+# HELP embedding_requests_in_work Requests that are computed.
 # TYPE embedding_requests_in_work gauge
 embedding_requests_in_work {in_work}
+# HELP embedding_body_bytes Bytes of bodies in memory.
+# TYPE embedding_body_bytes gauge
+embedding_body_bytes {body_bytes}
+# HELP embedding_connections Connections that are open.
+# TYPE embedding_connections gauge
+embedding_connections {open}
+# HELP embedding_connections_refused_total Connections that found no place.
+# TYPE embedding_connections_refused_total counter
+embedding_connections_refused_total {refused}
+# HELP embedding_connections_closed_total Connections that waited and gave way to others.
+# TYPE embedding_connections_closed_total counter
+embedding_connections_closed_total {closed}
+# HELP embedding_sessions Sessions of the encoder.
+# TYPE embedding_sessions gauge
+embedding_sessions {sessions}
+# HELP embedding_sessions_alive Those of them that work.
+# TYPE embedding_sessions_alive gauge
+embedding_sessions_alive {alive}
 # HELP embedding_images_total Images that went through the encoder.
 # TYPE embedding_images_total counter
 embedding_images_total {images}
@@ -99,6 +124,16 @@ embedding_request_duration_seconds_count {embedded}
 mod tests {
     use super::*;
 
+    fn now(in_work: usize) -> Now {
+        Now {
+            in_work,
+            body_bytes: 0,
+            connections: connections::Counts { open: 1, refused: 0, closed: 2 },
+            encoder: Statistics { runs: 2, images: 3 },
+            condition: Condition { sessions: 2, alive: 2, longest: None },
+        }
+    }
+
     #[test]
     fn buckets_count_all_that_took_no_longer_and_only_what_was_embedded() {
         let metrics = Metrics::default();
@@ -106,7 +141,7 @@ mod tests {
         metrics.record(StatusCode::OK, Duration::from_millis(20));
         metrics.record(StatusCode::OK, Duration::from_secs(1000));
         metrics.record(StatusCode::REQUEST_TIMEOUT, Duration::from_secs(30));
-        let text = metrics.text(&Now { in_work: 3, encoder: Statistics { runs: 2, images: 3 } });
+        let text = metrics.text(&now(3));
         let bucket = |bound: &str, count: u64| {
             let line = format!("embedding_request_duration_seconds_bucket{{le=\"{bound}\"}} {count}\n");
             assert!(text.contains(&line), "{line} in {text}");
@@ -125,7 +160,7 @@ mod tests {
     fn every_line_is_a_sample_or_a_comment_about_one() {
         let metrics = Metrics::default();
         metrics.record(StatusCode::OK, Duration::from_millis(5));
-        let text = metrics.text(&Now { in_work: 0, encoder: Statistics { runs: 1, images: 1 } });
+        let text = metrics.text(&now(0));
         for line in text.lines() {
             let sample = line.rsplit_once(' ').is_some_and(|(_, value)| value.parse::<f64>().is_ok());
             assert!(sample || line.starts_with("# HELP ") || line.starts_with("# TYPE "), "{line}");

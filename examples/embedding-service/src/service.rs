@@ -1,4 +1,8 @@
 //! The paths of the service and the way of a request from its images to their embeddings.
+//!
+//! A request takes one thing after the other, and of each no more than its client's share: place for the
+//! bytes of its body as they come, a place in work once they are all there, for each image one of the decoders
+//! and memory for its pixels, and a place with the encoder.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,25 +14,38 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router, body::Bytes};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lejepa_embed::{Encoder, Image};
+use lejepa_embed::{Encoder, Error, Image};
 use serde::Serialize;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
+use crate::body::Account;
+use crate::connections::{Connection, Connections};
 use crate::failure::Failure;
+use crate::health;
 use crate::metrics::{Metrics, Now};
-use crate::settings::{Limits, cores};
+use crate::peer::Peer;
+use crate::pool::{Pool, Taken};
+use crate::settings::{Limits, Settings, cores};
 use crate::upload::{Part, Upload};
 
 /// What all requests share.
-struct Service {
+pub(crate) struct Service {
     encoder: Arc<Encoder>,
     limits: Limits,
-    /// A permit for every request, which it takes before its body is read: the memory is bounded.
-    work: Arc<Semaphore>,
-    /// A permit for every image that is decoded: more at a time would be no faster, and photographs are
-    /// much larger than what is left of them for the encoder.
-    decoders: Arc<Semaphore>,
+    pub(crate) connections: Arc<Connections>,
+    /// Bytes of bodies.
+    bodies: Arc<Pool>,
+    /// Requests of which everything is there.
+    work: Pool,
+    /// One for each core: more images at a time would be decoded no faster.
+    decoders: Pool,
+    /// In thousands: pixels of images that are decoded.
+    pixels: Pool,
+    /// Images that the encoder has: a batch for every session, and one that waits behind it.
+    inferences: Pool,
+    /// Images of one request that are under way.
+    ahead: usize,
     metrics: Metrics,
 }
 
@@ -43,50 +60,85 @@ struct Answer {
     images: Vec<Part>,
 }
 
-pub(crate) fn router(encoder: Encoder, limits: Limits) -> Router {
-    let service = Arc::new(Service {
-        encoder: Arc::new(encoder),
-        limits,
-        work: Arc::new(Semaphore::new(limits.in_work)),
-        decoders: Arc::new(Semaphore::new(cores())),
-        metrics: Metrics::default(),
-    });
-    Router::new()
-        .route("/embed", post(embed).layer(from_fn_with_state(service.clone(), measure)))
-        .route("/healthz", get(healthz))
-        .route("/metrics", get(metrics))
-        .fallback(async || Failure::new(StatusCode::NOT_FOUND, "no such path"))
-        .method_not_allowed_fallback(async || {
-            Failure::new(StatusCode::METHOD_NOT_ALLOWED, "another method is needed")
+/// Pixels that memory is counted in.
+const THOUSAND: usize = 1000;
+
+impl Service {
+    pub(crate) fn new(encoder: Encoder, settings: &Settings) -> Arc<Self> {
+        let limits = settings.limits;
+        let pool = |amount: usize| Pool::new(amount, limits.share_of(amount));
+        let most = crate::file_limit::most_connections(limits.connections);
+        let (all, largest) = (limits.decoded_pixels.div_ceil(THOUSAND), limits.pixels.div_ceil(THOUSAND));
+        let computed = settings.batching.images();
+        Arc::new(Self {
+            encoder: Arc::new(encoder),
+            limits,
+            connections: Arc::new(Connections::new(most, limits.share_of(most))),
+            bodies: Arc::new(pool(limits.bodies)),
+            work: pool(limits.in_work),
+            decoders: pool(cores()),
+            // An image of the largest size must fit.
+            pixels: Pool::new(all, limits.share_of(all).max(largest)),
+            // Whoever is alone keeps all sessions busy.
+            inferences: Pool::new(2 * computed, limits.share_of(2 * computed).max(computed)),
+            ahead: computed.max(cores()),
+            metrics: Metrics::default(),
         })
-        .layer(DefaultBodyLimit::max(limits.body))
-        .with_state(service)
+    }
+
+    /// What clients see, beside other paths.
+    pub(crate) fn router(self: &Arc<Self>, others: Router) -> Router {
+        let embedding = post(embed).layer(from_fn_with_state(self.clone(), measure));
+        let embedding = Router::new().route("/embed", embedding).with_state(self.clone());
+        finished(embedding.merge(others)).layer(DefaultBodyLimit::max(self.limits.body))
+    }
+
+    /// What those who run the service see.
+    pub(crate) fn watching(self: &Arc<Self>) -> Router {
+        let paths = Router::new().route("/healthz", get(healthz)).route("/metrics", get(metrics));
+        paths.with_state(self.clone())
+    }
+}
+
+/// With answers in JSON for everything else.
+pub(crate) fn finished(router: Router) -> Router {
+    router.fallback(async || Failure::new(StatusCode::NOT_FOUND, "no such path")).method_not_allowed_fallback(
+        async || Failure::new(StatusCode::METHOD_NOT_ALLOWED, "another method is needed"),
+    )
 }
 
 async fn embed(State(service): State<Arc<Service>>, request: Request) -> Result<Json<Answer>, Failure> {
-    let Ok(permit) = service.work.clone().try_acquire_owned() else {
-        service.metrics.reject();
-        return Err(Failure::busy("too many requests in work"));
-    };
+    let connection = request.extensions().get::<Arc<Connection>>().cloned();
+    let peer = connection.as_ref().map_or(Peer::NOBODY, |connection| connection.peer());
     let deadline = tokio::time::Instant::now() + service.limits.timeout;
-    let upload = timeout_at(deadline, Upload::read(request, &service.limits)).await;
-    let upload =
-        upload.map_err(|_| Failure::new(StatusCode::REQUEST_TIMEOUT, "the request came too slowly"))??;
-    let embeddings = timeout_at(deadline, service.embed_files(upload.files, permit)).await;
+    let account = Account::new(service.bodies.clone(), peer);
+    let upload = timeout_at(deadline, Upload::read(request, &service.limits, &account)).await;
+    let slow = |_| Failure::new(StatusCode::REQUEST_TIMEOUT, "the request came too slowly");
+    let upload = upload.map_err(slow)??;
+    let place = service.work.try_take(peer, 1).map_err(|exhausted| {
+        service.metrics.reject();
+        Failure::exhausted(exhausted, "requests in work")
+    })?;
+    if let Some(connection) = &connection {
+        connection.work();
+    }
+    let embeddings = timeout_at(deadline, service.embed_files(peer, upload.files, place)).await;
     let embeddings = embeddings.map_err(|_| Failure::busy("the embedding took too long"))??;
     Ok(Json(Answer { dim: service.encoder.dim(), embeddings, images: upload.parts }))
 }
 
-/// The service listens only after the encoder was opened and tried.
-async fn healthz(State(service): State<Arc<Service>>) -> impl IntoResponse {
-    Json(
-        serde_json::json!({ "status": "ok", "encoder": service.encoder.name(), "dim": service.encoder.dim() }),
-    )
+async fn healthz(State(service): State<Arc<Service>>) -> Response {
+    health::answer(&service.encoder, service.limits.timeout)
 }
 
 async fn metrics(State(service): State<Arc<Service>>) -> impl IntoResponse {
-    let in_work = service.limits.in_work - service.work.available_permits();
-    let text = service.metrics.text(&Now { in_work, encoder: service.encoder.statistics() });
+    let text = service.metrics.text(&Now {
+        in_work: service.work.used(),
+        body_bytes: service.bodies.used(),
+        connections: service.connections.counts(),
+        encoder: service.encoder.statistics(),
+        condition: service.encoder.condition(),
+    });
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text)
 }
 
@@ -98,55 +150,100 @@ async fn measure(State(service): State<Arc<Service>>, request: Request, next: Ne
 }
 
 impl Service {
-    /// One embedding for each image file, in their order. The permit is given back when nothing is computed
-    /// any more, which is later than the end of this if the client goes away.
+    /// One embedding for each image file, in their order. The place in work is given back when nothing is
+    /// computed any more, which is later than the end of this if the client goes away.
     async fn embed_files(
         &self,
+        peer: Peer,
         files: Vec<Bytes>,
-        permit: OwnedSemaphorePermit,
+        place: Taken,
     ) -> Result<Vec<Vec<f32>>, Failure> {
-        let permit = &Arc::new(permit);
-        stream::iter(files.into_iter().enumerate())
-            .map(|(index, file)| async move {
-                let pixels = self.prepare(file).await.map_err(|failure| failure.of_image(index))?;
-                self.embed_pixels(pixels, permit.clone()).await.map_err(|failure| failure.of_image(index))
+        let place = &Arc::new(place);
+        let sizes = self.sizes(peer, &files).await?;
+        stream::iter(files.into_iter().zip(sizes).enumerate())
+            .map(|(index, (file, pixels))| async move {
+                let prepared =
+                    self.prepare(peer, file, pixels).await.map_err(|failure| failure.of_image(index))?;
+                self.embed_pixels(peer, prepared, place.clone())
+                    .await
+                    .map_err(|failure| failure.of_image(index))
             })
-            .buffered(self.limits.images)
+            .buffered(self.ahead)
             .try_collect()
             .await
     }
 
+    /// How many pixels every image has: too many are refused before any of them is decoded.
+    async fn sizes(&self, peer: Peer, files: &[Bytes]) -> Result<Vec<usize>, Failure> {
+        let (files, limits) = (files.to_vec(), self.limits);
+        let sizes = self.decode(peer, move || {
+            let sizes = files.iter().enumerate().map(|(index, file)| {
+                let size = Image::size_within(file, limits.pixels);
+                size.map_err(|error| Failure::unusable(&error).of_image(index))
+            });
+            sizes.map(|size| size.map(|(height, width)| height * width)).collect::<Result<Vec<_>, _>>()
+        });
+        let sizes = sizes.await??;
+        let (all, most) = (sizes.iter().sum::<usize>(), limits.request_pixels);
+        match all > most {
+            true => Err(Failure::too_large(format!(
+                "the images of a request have at most {most} pixels together, got: {all}"
+            ))),
+            false => Ok(sizes),
+        }
+    }
+
     /// What the encoder takes of an image file.
-    async fn prepare(&self, file: Bytes) -> Result<Vec<f32>, Failure> {
-        let turn = self.decoders.clone().acquire_owned().await;
+    async fn prepare(&self, peer: Peer, file: Bytes, pixels: usize) -> Result<Vec<f32>, Failure> {
+        let memory = self.pixels.take(peer, pixels.div_ceil(THOUSAND)).await;
         let (encoder, limit) = (self.encoder.clone(), self.limits.pixels);
-        let prepared = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
+        let prepared = self.decode(peer, move || {
+            let _memory = memory;
             encoder.preprocess().apply(&Image::decode_within(&file, limit)?)
         });
-        match prepared.await {
-            Ok(result) => {
-                result.map_err(|error| Failure::caused_by(StatusCode::UNPROCESSABLE_ENTITY, &error))
-            }
-            Err(stopped) => Err(Failure::internal(&stopped)),
-        }
+        prepared.await?.map_err(|error| Failure::unusable(&error))
+    }
+
+    /// Runs a decoder on a thread of its own. What it does not survive is an image that cannot be decoded.
+    async fn decode<T: Send + 'static>(
+        &self,
+        peer: Peer,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Failure> {
+        let turn = self.decoders.take(peer, 1).await;
+        let decoded = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            work()
+        });
+        decoded.await.map_err(|stopped| {
+            eprintln!("a decoder failed: {stopped}");
+            Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "cannot decode image")
+        })
     }
 
     async fn embed_pixels(
         &self,
+        peer: Peer,
         pixels: Vec<f32>,
-        permit: Arc<OwnedSemaphorePermit>,
+        place: Arc<Taken>,
     ) -> Result<Vec<f32>, Failure> {
+        let turn = self.inferences.take(peer, 1).await;
         let (sender, embedding) = oneshot::channel();
         self.encoder.embed_pixels_then(pixels, move |embedding| {
-            drop(permit);
+            drop((place, turn));
             // Nobody is waiting any more if that fails.
             let _ = sender.send(embedding);
         });
         match embedding.await {
-            Ok(result) => {
-                result.map(|embedding| embedding.to_vec()).map_err(|error| Failure::internal(&error))
+            Ok(Ok(embedding)) => Ok(embedding.to_vec()),
+            Ok(Err(error @ Error::Flawed { flaw, .. })) => {
+                eprintln!("no embedding: {error}");
+                Err(Failure::new(
+                    StatusCode::UNPROCESSABLE_ENTITY,
+                    format!("the embedding of the image {flaw}"),
+                ))
             }
+            Ok(Err(error)) => Err(Failure::internal(&error)),
             Err(stopped) => Err(Failure::internal(&stopped)),
         }
     }

@@ -1,6 +1,7 @@
 //! Requests and their answers, with the small encoder of the repository.
 
 use std::io::Cursor;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,15 +17,19 @@ use lejepa_embed::Encoder;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::error::Elapsed;
 use tower::ServiceExt;
 
+use crate::server::Server;
+use crate::service::Service;
 use crate::settings::Settings;
-use crate::{server, service};
 
 /// Images that share an inference may differ from one alone in the last digits.
 const TOLERANCE: f32 = 1e-4;
 
-fn settings(flags: &[&str]) -> Settings {
+pub(crate) fn settings(flags: &[&str]) -> Settings {
     let encoder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/fashion-mnist-vit/encoder.onnx");
     Settings::parse_from(["embedding-service", encoder].iter().chain(flags))
 }
@@ -35,10 +40,43 @@ fn encoder() -> Encoder {
 
 fn service(flags: &[&str]) -> Router {
     let settings = settings(flags);
-    service::router(settings.batching.open(&settings.encoder).unwrap(), settings.limits)
+    let service = Service::new(settings.open().unwrap(), &settings);
+    service.router(service.watching())
 }
 
-fn png(height: u32, width: u32, seed: u8) -> Vec<u8> {
+/// A service that listens.
+pub(crate) struct Listening {
+    pub(crate) address: SocketAddr,
+    pub(crate) service: Router,
+    stop: oneshot::Sender<()>,
+    server: JoinHandle<Result<(), Elapsed>>,
+}
+
+impl Listening {
+    pub(crate) async fn start(flags: &[&str]) -> Self {
+        let settings = settings(flags);
+        settings.limits.check().unwrap();
+        let service = Service::new(settings.open().unwrap(), &settings);
+        let router = service.router(service.watching());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let connections = service.connections.clone();
+        let server = Server { listener, router: router.clone(), limits: settings.limits, connections };
+        let server = tokio::spawn(server.serve(async {
+            let _ = stopped.await;
+        }));
+        Self { address, service: router, stop, server }
+    }
+
+    pub(crate) async fn wait_for(&self, line: &str) {
+        while !metric(&self.service, line).await {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+pub(crate) fn png(height: u32, width: u32, seed: u8) -> Vec<u8> {
     let picture = RgbImage::from_fn(width, height, |x, y| {
         image::Rgb([seed, (7 * x) as u8 ^ seed, (5 * y) as u8].map(|value| value.wrapping_mul(3)))
     });
@@ -47,17 +85,17 @@ fn png(height: u32, width: u32, seed: u8) -> Vec<u8> {
     bytes.into_inner()
 }
 
-fn request(method: Method, path: &str, body: impl Into<Body>) -> Request<Body> {
+pub(crate) fn request(method: Method, path: &str, body: impl Into<Body>) -> Request<Body> {
     Request::builder().method(method).uri(path).body(body.into()).unwrap()
 }
 
-fn image_request(body: impl Into<Body>) -> Request<Body> {
+pub(crate) fn image_request(body: impl Into<Body>) -> Request<Body> {
     let mut request = request(Method::POST, "/embed", body);
     request.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("image/png"));
     request
 }
 
-fn form_request(files: &[&[u8]]) -> Request<Body> {
+pub(crate) fn form_request(files: &[&[u8]]) -> Request<Body> {
     let mut body = Vec::new();
     for (index, file) in files.iter().enumerate() {
         let head = format!(
@@ -81,13 +119,13 @@ async fn text(response: Response) -> String {
     String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
 }
 
-async fn answer(service: &Router, request: Request<Body>) -> (StatusCode, Value) {
+pub(crate) async fn answer(service: &Router, request: Request<Body>) -> (StatusCode, Value) {
     let response = service.clone().oneshot(request).await.unwrap();
     let status = response.status();
     (status, serde_json::from_str(&text(response).await).unwrap())
 }
 
-async fn metric(service: &Router, line: &str) -> bool {
+pub(crate) async fn metric(service: &Router, line: &str) -> bool {
     let response = service.clone().oneshot(request(Method::GET, "/metrics", ())).await.unwrap();
     text(response).await.lines().any(|found| found == line)
 }
@@ -185,21 +223,18 @@ async fn forms_that_hold_nothing_or_are_none_are_refused() {
 }
 
 #[tokio::test]
-async fn a_request_beyond_those_in_work_is_rejected_until_a_client_goes_away() {
-    let (service, picture) = (service(&["--in-work=1"]), png(30, 40, 1));
-    let waiting = tokio::spawn(service.clone().oneshot(image_request(silence())));
+async fn a_request_beyond_those_in_work_is_rejected() {
+    // The first image waits for company that never comes.
+    let service = service(&["--in-work=1", "--latency=3600000", "--batch=2", "--sessions=1"]);
+    let waiting = tokio::spawn(service.clone().oneshot(image_request(png(30, 40, 1))));
     while !metric(&service, "embedding_requests_in_work 1").await {
         tokio::task::yield_now().await;
     }
-    let response = service.clone().oneshot(image_request(picture.clone())).await.unwrap();
-    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    let response = service.clone().oneshot(image_request(png(30, 40, 1))).await.unwrap();
+    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS, "its own share");
     assert_eq!(response.headers()[header::RETRY_AFTER], "1");
-    waiting.abort();
-    assert!(waiting.await.unwrap_err().is_cancelled());
-    let (status, _) = answer(&service, image_request(picture)).await;
-    assert_eq!(status, StatusCode::OK);
     assert!(metric(&service, "embedding_requests_rejected_total 1").await);
-    assert!(metric(&service, "embedding_requests_in_work 0").await);
+    waiting.abort();
 }
 
 #[tokio::test]
@@ -240,51 +275,34 @@ async fn other_paths_and_methods_are_refused_in_json_too() {
 }
 
 #[tokio::test]
-async fn a_request_in_work_is_answered_after_the_service_was_told_to_stop() {
-    let (service, picture) = (service(&[]), png(30, 40, 1));
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let limits = settings(&[]).limits;
-    let server = tokio::spawn(server::serve(listener, service.clone(), limits, async {
-        let _ = stopped.await;
-    }));
-    let mut client = TcpStream::connect(address).await.unwrap();
+async fn a_request_that_has_begun_is_answered_after_the_service_was_told_to_stop() {
+    let (listening, picture) = (Listening::start(&[]).await, png(30, 40, 1));
+    let mut client = TcpStream::connect(listening.address).await.unwrap();
     let head = format!("POST /embed HTTP/1.1\r\nHost: here\r\nContent-Length: {}\r\n\r\n", picture.len());
     client.write_all(head.as_bytes()).await.unwrap();
-    while !metric(&service, "embedding_requests_in_work 1").await {
+    client.write_all(&picture[..10]).await.unwrap();
+    listening.wait_for("embedding_body_bytes 10").await;
+    listening.stop.send(()).unwrap();
+    while TcpStream::connect(listening.address).await.is_ok() {
         tokio::task::yield_now().await;
     }
-    stop.send(()).unwrap();
-    while TcpStream::connect(address).await.is_ok() {
-        tokio::task::yield_now().await;
-    }
-    client.write_all(&picture).await.unwrap();
+    client.write_all(&picture[10..]).await.unwrap();
     let mut answer = String::new();
     client.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-    assert!(server.await.unwrap().is_ok());
+    assert!(listening.server.await.unwrap().is_ok());
 }
 
 #[tokio::test]
 async fn heads_that_never_end_and_requests_that_outlast_the_stop_are_cut_off() {
-    let service = service(&[]);
-    let limits = settings(&["--head-timeout=0.05", "--stop-timeout=0.05"]).limits;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let server = tokio::spawn(server::serve(listener, service.clone(), limits, async {
-        let _ = stopped.await;
-    }));
-    let mut slow = TcpStream::connect(address).await.unwrap();
+    let listening = Listening::start(&["--head-timeout=0.05", "--stop-timeout=0.05"]).await;
+    let mut slow = TcpStream::connect(listening.address).await.unwrap();
     slow.write_all(b"POST /embed HTTP/1.1\r\nHost:").await.unwrap();
     // Ends only if the service closes the connection.
     slow.read_to_end(&mut Vec::new()).await.unwrap();
-    let mut endless = TcpStream::connect(address).await.unwrap();
-    endless.write_all(b"POST /embed HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\n\r\n").await.unwrap();
-    while !metric(&service, "embedding_requests_in_work 1").await {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-    stop.send(()).unwrap();
-    assert!(server.await.unwrap().is_err());
+    let mut endless = TcpStream::connect(listening.address).await.unwrap();
+    endless.write_all(b"POST /embed HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\n\r\n.").await.unwrap();
+    listening.wait_for("embedding_body_bytes 1").await;
+    listening.stop.send(()).unwrap();
+    assert!(listening.server.await.unwrap().is_err());
 }
