@@ -94,11 +94,52 @@ fn less_precision_prints_what_it_costs_and_passes_its_test() {
         let output = lejepa_succeeds(path, &["export", "run", "--precision", precision]);
         let said = String::from_utf8(output.stderr).unwrap();
         let line = said.lines().find(|line| line.starts_with(&format!("{precision}: "))).unwrap();
-        for part in ["MB, cosine to f32 ", "on 17 training images", "images/s (f32: "] {
+        for part in ["MB, cosine to f32 ", "on 17 training images, ", " images/s"] {
             assert!(line.contains(part), "{line}");
         }
         assert!(stdout(path, &["verify", "encoder.onnx"]).starts_with("passed: "));
         assert!(stdout(path, &["inspect", "encoder.onnx"]).contains(&format!("precision      {precision}")));
+    }
+}
+
+/// As models of more than 2 GB are written, with another threshold.
+#[test]
+fn weights_that_are_too_many_for_one_file_are_beside_it() {
+    let folder = workspace();
+    let path = folder.path();
+    lejepa_succeeds(path, &["train", "--config", "train.toml", "--out", "run", "--epochs", "1"]);
+    for precision in ["f32", "f16", "int8"] {
+        lejepa_succeeds(path, &["export", "run", "--precision", precision, "--out", "whole/encoder.onnx"]);
+        let onnx = format!("{precision}/a.onnx");
+        let options = ["export", "run", "--precision", precision, "--most-inside", "1000", "--out", &onnx];
+        let output = lejepa_succeeds(path, &options);
+        let said = String::from_utf8(output.stderr).unwrap();
+        let line = said.lines().find(|line| line.starts_with("its weights")).unwrap();
+        let weights = path.join(line.rsplit_once(": ").unwrap().1);
+        assert!(std::fs::metadata(path.join(&onnx)).unwrap().len() < 200_000);
+        assert!(
+            std::fs::read_dir(path.join(precision))
+                .unwrap()
+                .all(|entry| { !entry.unwrap().file_name().to_string_lossy().starts_with(".lejepa") })
+        );
+        assert!(stdout(path, &["verify", &onnx]).starts_with("passed: "));
+        // The same to the last bit.
+        let embedded = |encoder: &str, out: &str| {
+            let out = format!("{precision}-{out}.npy");
+            lejepa_succeeds(path, &["embed", "data", "--encoder", encoder, "--out", &out]);
+            std::fs::read(path.join(out)).unwrap()
+        };
+        assert!(embedded("whole/encoder.onnx", "whole") == embedded(&onnx, "split"));
+        // A changed byte, and weights that are gone.
+        let mut bytes = std::fs::read(&weights).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(&weights, &bytes).unwrap();
+        let said = lejepa(path, &["verify", &onnx]);
+        assert!(String::from_utf8_lossy(&said.stderr).contains("its file of weights is damaged"));
+        std::fs::remove_file(&weights).unwrap();
+        let said = lejepa(path, &["verify", &onnx]);
+        assert!(String::from_utf8_lossy(&said.stderr).contains("a file of weights is missing"));
     }
 }
 

@@ -1,9 +1,13 @@
 //! Encoder files: from a model to their bytes.
 
+use std::path::Path;
+
 use anyhow::Result;
 use lejepa_data::{CARD_FORMAT, EncoderCard, Feature, InputSize, Output, Precision, SeenImages};
 use lejepa_onnx::Export;
 use lejepa_train::{Model, TrainConfig};
+
+use crate::written_encoder::WrittenEncoder;
 
 /// Where a model comes from, for its card.
 pub(crate) struct Origin<'a> {
@@ -24,6 +28,13 @@ pub(crate) struct Content {
     pub(crate) licence: String,
 }
 
+/// Where a file is to be.
+pub(crate) struct Place<'a> {
+    pub(crate) out: &'a Path,
+    /// Bytes of weights that are kept inside of it.
+    pub(crate) most_inside: u64,
+}
+
 impl Content {
     /// The embedding alone, as it was trained.
     pub(crate) fn embedding() -> Self {
@@ -32,8 +43,34 @@ impl Content {
     }
 }
 
-/// A model as an ONNX file.
-pub(crate) fn encode(model: &Model, origin: &Origin<'_>, content: &Content) -> Result<Vec<u8>> {
+/// A model as an ONNX file, and where its weights are more than may be inside of it, beside it in this
+/// folder.
+pub(crate) fn write(
+    model: &Model,
+    origin: &Origin<'_>,
+    content: &Content,
+    place: &Place<'_>,
+) -> Result<WrittenEncoder> {
+    let card = card(model, origin, content)?;
+    let export = export(model, content, &card);
+    if export.weights_length() <= place.most_inside {
+        return Ok(WrittenEncoder::inside(export.encode()?));
+    }
+    WrittenEncoder::beside(place.out, |weights, location| Ok(export.encode_beside(weights, location)?))
+}
+
+fn export<'a>(model: &'a Model, content: &'a Content, card: &'a EncoderCard) -> Export<'a> {
+    let wants_projection = content.outputs.contains(&Output::Projection);
+    Export {
+        encoder: model.encoder(),
+        parameters: model.encoder_parameters(),
+        projector: wants_projection.then(|| model.projector_parameters()),
+        outputs: &content.outputs,
+        card,
+    }
+}
+
+fn card(model: &Model, origin: &Origin<'_>, content: &Content) -> Result<EncoderCard> {
     let trained = origin.config.preprocess()?;
     let mut sizes = content.sizes.clone();
     if sizes.is_empty() {
@@ -41,7 +78,7 @@ pub(crate) fn encode(model: &Model, origin: &Origin<'_>, content: &Content) -> R
     }
     let InputSize { height, width } = sizes[0];
     let shape = model.encoder().shape();
-    let card = EncoderCard {
+    Ok(EncoderCard {
         format: CARD_FORMAT,
         arch: origin.config.encoder.arch.clone(),
         feature: if shape.has_class_feature() { Feature::Cls } else { Feature::Avg },
@@ -55,14 +92,5 @@ pub(crate) fn encode(model: &Model, origin: &Origin<'_>, content: &Content) -> R
         checksum: true,
         seen: origin.seen.cloned(),
         config: serde_json::to_value(origin.config)?,
-    };
-    let wants_projection = content.outputs.contains(&Output::Projection);
-    let export = Export {
-        encoder: model.encoder(),
-        parameters: model.encoder_parameters(),
-        projector: wants_projection.then(|| model.projector_parameters()),
-        outputs: &content.outputs,
-        card: &card,
-    };
-    Ok(export.encode()?)
+    })
 }

@@ -23,6 +23,7 @@ mod source;
 mod table;
 mod targets;
 mod untrained;
+mod written_encoder;
 
 use std::process::ExitCode;
 

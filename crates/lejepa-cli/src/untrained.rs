@@ -6,7 +6,7 @@ use lejepa_data::Output;
 use lejepa_embed::{Encoder, EncoderBuilder, InputSize, Preprocess};
 use lejepa_train::{Model, TrainConfig};
 
-use crate::encoder_file::{self, Content, Origin};
+use crate::encoder_file::{self, Content, Origin, Place};
 
 /// The encoder as it was before its first step, with those of the outputs that it has: its card holds all that
 /// decides it. Nothing if it has no such card.
@@ -26,8 +26,12 @@ pub(crate) fn untrained(
         outputs: outputs.iter().copied().filter(|output| encoder.has(*output)).collect(),
         ..Content::embedding()
     };
-    let bytes = encoder_file::encode(&model, &origin, &content)?;
-    Ok(Some(opener.open_bytes("the untrained encoder", &bytes)?))
+    // Its weights are in a folder for as long as it takes to open them, if they are too many for one file.
+    let folder = tempfile::tempdir()?;
+    let out = folder.path().join("untrained.onnx");
+    let place = Place { out: &out, most_inside: lejepa_onnx::LARGEST_INSIDE };
+    let written = encoder_file::write(&model, &origin, &content, &place)?;
+    Ok(Some(written.open(&opener.clone().trusted())?))
 }
 
 /// What such a twin is called: weights of others had a beginning that nobody here knows.

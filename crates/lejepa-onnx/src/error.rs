@@ -47,6 +47,17 @@ pub enum Error {
         /// The parameter's name.
         name: String,
     },
+    /// More weights than one ONNX file can hold.
+    #[error("an ONNX file holds at most {most} bytes of weights, the others are beside it: {bytes}")]
+    TooLarge {
+        /// What there is.
+        bytes: u64,
+        /// What there may be.
+        most: u64,
+    },
+    /// The file of weights could not be written.
+    #[error("cannot write the weights")]
+    Weights(#[source] std::io::Error),
     /// The card or the self-test could not be written as JSON.
     #[error("cannot write the metadata as JSON")]
     Json(#[from] serde_json::Error),

@@ -1,9 +1,11 @@
 //! The ONNX file around a graph: versions, producer and the encoder's card.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 
 use lejepa_data::{
     CARD_KEY, CHECKSUM_KEY, EncoderCard, InputSize, Output, PIXELS_INPUT, SELF_TEST_KEY, SelfTest,
+    WEIGHTS_KEY,
 };
 use lejepa_model::{Encoder, EncoderShape, ImageSize, Parameters};
 use prost::Message;
@@ -13,13 +15,16 @@ use crate::graph::{
     Dimension::{Fixed, Named},
     Graph,
 };
-use crate::proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto};
-use crate::{Error, Result, convnext, projector, resnet, vit};
+use crate::proto::{GraphProto, ModelProto, OperatorSetIdProto, StringStringEntryProto};
+use crate::{Error, Result, beside, convnext, projector, resnet, vit};
 
 /// The oldest operator set with layer normalisation: read by runtimes since 2022.
 const OPSET: i64 = 17;
 /// The file format of that time.
 const IR_VERSION: i64 = 8;
+
+/// Bytes of weights that are kept inside of an ONNX file: one has at most 2 GiB, names and nodes included.
+pub const LARGEST_INSIDE: u64 = 2_000_000_000;
 
 /// An encoder and what is to be written of it.
 #[derive(Debug, Clone, Copy)]
@@ -37,8 +42,38 @@ pub struct Export<'a> {
 }
 
 impl Export<'_> {
-    /// The bytes of an ONNX file.
+    /// The bytes of an ONNX file, weights included.
     pub fn encode(&self) -> Result<Vec<u8>> {
+        let bytes = self.weights_length();
+        if bytes > LARGEST_INSIDE {
+            return Err(Error::TooLarge { bytes, most: LARGEST_INSIDE });
+        }
+        self.finish(self.graph()?, None)
+    }
+
+    /// The bytes of an ONNX file whose weights are in another one beside it: they go to `weights` one after
+    /// the other, and are in memory once besides those of the encoder. `location` makes a name of that file's
+    /// BLAKE3 hash, which is in the metadata too.
+    pub fn encode_beside(
+        &self,
+        weights: &mut dyn Write,
+        location: impl FnOnce(&str) -> String,
+    ) -> Result<Vec<u8>> {
+        let mut graph = self.graph()?;
+        let hash = beside::write(&mut graph, weights)?;
+        beside::set_location(&mut graph, &location(&hash));
+        self.finish(graph, Some(hash))
+    }
+
+    /// About how many bytes the weights of the file are.
+    pub fn weights_length(&self) -> u64 {
+        let parameters = self.parameters.tensors();
+        let projector = self.projector.into_iter().flat_map(|projector| projector.tensors());
+        let values = parameters.chain(projector).map(|(_, tensor)| tensor.elem_count() as u64).sum::<u64>();
+        values * self.card.precision.bytes()
+    }
+
+    fn graph(&self) -> Result<GraphProto> {
         self.check_outputs()?;
         self.check_card()?;
         let (shape, sizes) = (self.encoder.shape(), self.card.sizes.as_slice());
@@ -57,14 +92,20 @@ impl Export<'_> {
         if self.projector.is_some() {
             projector::write(&mut graph)?;
         }
+        Ok(graph.finish(self.outputs))
+    }
+
+    fn finish(&self, graph: GraphProto, weights_hash: Option<String>) -> Result<Vec<u8>> {
         let card = EncoderCard { checksum: true, ..self.card.clone() };
+        let mut metadata_props = vec![entry(CARD_KEY, serde_json::to_string(&card)?)];
+        metadata_props.extend(weights_hash.map(|hash| entry(WEIGHTS_KEY, hash)));
         let model = ModelProto {
             ir_version: Some(IR_VERSION),
             opset_import: vec![OperatorSetIdProto { domain: Some(String::new()), version: Some(OPSET) }],
             producer_name: Some("lejepa".into()),
             producer_version: Some(env!("CARGO_PKG_VERSION").into()),
-            graph: Some(graph.finish(self.outputs)),
-            metadata_props: vec![entry(CARD_KEY, serde_json::to_string(&card)?)],
+            graph: Some(graph),
+            metadata_props,
             ..Default::default()
         };
         Ok(with_checksum(model.encode_to_vec()))

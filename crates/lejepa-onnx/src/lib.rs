@@ -3,7 +3,8 @@
 //! One file holds the graph (input [`PIXELS_INPUT`](lejepa_data::PIXELS_INPUT), output
 //! [`Output`](lejepa_data::Output)s, any batch size) and an
 //! [`EncoderCard`](lejepa_data::EncoderCard) in its metadata, from which readers learn how to
-//! prepare an image.
+//! prepare an image. Weights of more than [`LARGEST_INSIDE`] bytes are in a second file beside it:
+//! [`Export::encode_beside`].
 //!
 //! ```
 //! use candle_core::{DType, Device};
@@ -41,6 +42,7 @@
 //! ```
 
 mod batch_norm;
+mod beside;
 mod convnext;
 mod convolution;
 mod error;
@@ -57,4 +59,4 @@ mod resnet;
 mod vit;
 
 pub use error::{Error, Result};
-pub use export::{Export, available_outputs, with_checksum, with_self_test};
+pub use export::{Export, LARGEST_INSIDE, available_outputs, with_checksum, with_self_test};

@@ -174,3 +174,52 @@ fn a_self_test_is_added_to_the_metadata() {
     assert_eq!((card.key(), found.key(), checksum.key()), (CARD_KEY, SELF_TEST_KEY, CHECKSUM_KEY));
     assert_eq!(serde_json::from_str::<SelfTest>(found.value()).unwrap(), test);
 }
+
+#[test]
+fn weights_beside_the_file_are_those_inside_of_it() {
+    let mut parameters = Parameters::new(0, DType::F32, &Device::Cpu);
+    let shape = &shapes()[0];
+    let encoder = Encoder::with_shape(shape, parameters.root()).unwrap();
+    let card = EncoderCard {
+        format: CARD_FORMAT,
+        arch: String::new(),
+        feature: Feature::Cls,
+        embedding_dim: shape.dim(),
+        precision: Precision::F32,
+        preprocess: Preprocess::new(32, (32, 32), 3),
+        sizes: vec![InputSize { height: 32, width: 32 }],
+        licence: String::new(),
+        step: 0,
+        data_fingerprint: String::new(),
+        checksum: false,
+        seen: None,
+        config: serde_json::Value::Null,
+    };
+    let outputs = &[Output::Embedding];
+    let export = Export { encoder: &encoder, parameters: &parameters, projector: None, outputs, card: &card };
+    let whole = ModelProto::decode(&*export.encode().unwrap()).unwrap();
+    let mut weights = Vec::new();
+    let split = export.encode_beside(&mut weights, |hash| format!("{hash}.weights")).unwrap();
+    let split = ModelProto::decode(&*split).unwrap();
+    let hash = blake3::hash(&weights).to_hex();
+    let stored = split.metadata_props.iter().find(|entry| entry.key() == WEIGHTS_KEY).unwrap();
+    assert_eq!(stored.value(), hash.as_str());
+    let (whole, split) = (whole.graph.unwrap(), split.graph.unwrap());
+    assert_eq!(whole.node, split.node);
+    let mut outside = 0;
+    for (whole, split) in whole.initializer.iter().zip(&split.initializer) {
+        let Some([location, offset, length]) = split.external_data.first_chunk::<3>() else {
+            assert_eq!(whole, split);
+            continue;
+        };
+        outside += 1;
+        assert_eq!((location.key(), location.value()), ("location", &*format!("{hash}.weights")));
+        let number = |entry: &StringStringEntryProto| entry.value().parse::<usize>().unwrap();
+        assert_eq!(number(offset) % 64, 0);
+        assert_eq!(&weights[number(offset)..][..number(length)], whole.raw_data());
+    }
+    assert!(outside > 10 && outside < whole.initializer.len());
+    let estimate = export.weights_length() as f64
+        / whole.initializer.iter().map(|it| it.raw_data().len()).sum::<usize>() as f64;
+    assert!((0.9..1.2).contains(&estimate), "{estimate}");
+}

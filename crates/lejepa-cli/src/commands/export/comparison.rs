@@ -1,4 +1,4 @@
-//! What an exported encoder computes beside what Candle computes, and beside a file of less precision.
+//! What an exported encoder computes beside what Candle computes.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -6,15 +6,18 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use candle_core::{Device, Tensor};
 use lejepa_data::{Dataset, Image};
-use lejepa_embed::{Encoder, EncoderBuilder};
+use lejepa_embed::{Encoder, EncoderBuilder, Preprocess};
 use lejepa_model::Pass;
 use lejepa_train::{Model, TrainConfig};
-use ndarray::Array2;
+
+use crate::written_encoder::WrittenEncoder;
 
 /// How many images are compared.
 const IMAGES: usize = 17;
 /// How often a speed is measured; the best one counts.
 const TRIES: usize = 3;
+/// Encoders that take longer are measured less often.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Images to compare on.
 pub(super) struct SampleImages {
@@ -54,92 +57,77 @@ fn readable_images(dataset: &dyn Dataset) -> Vec<Image> {
     attempts.filter_map(|index| dataset.image(index).ok()).take(IMAGES).collect()
 }
 
-/// The exported encoder in full precision, opened for each of its sizes.
+/// How far an exported encoder is from the one that it is of.
 pub(super) struct Comparison {
-    encoders: Vec<Encoder>,
-}
-
-/// What less precision costs.
-pub(super) struct Cost {
+    /// Of any value, over all sizes; NaN if there is one.
+    pub(super) largest_difference: f32,
     pub(super) mean_cosine: f32,
     pub(super) smallest_cosine: f32,
+    /// Of the default size.
     pub(super) images_per_second: f64,
-    pub(super) full_images_per_second: f64,
 }
 
 impl Comparison {
-    pub(super) fn open(opener: &EncoderBuilder, bytes: &[u8]) -> Result<Self> {
-        let name = "the exported encoder";
-        let first = opener.open_bytes(name, bytes)?;
+    /// Opens the file for one of its sizes after the other.
+    pub(super) fn with_candle(
+        written: &WrittenEncoder,
+        opener: &EncoderBuilder,
+        model: &Model,
+        images: &SampleImages,
+    ) -> Result<Self> {
+        let first = written.open(opener)?;
+        let images_per_second = speed(&first, images)?;
         let sizes = first.card().map(|card| card.sizes.clone()).unwrap_or_default();
-        let mut encoders = vec![first];
-        for size in sizes.iter().skip(1) {
-            encoders.push(opener.clone().size(size.height, size.width).open_bytes(name, bytes)?);
-        }
-        Ok(Self { encoders })
-    }
-
-    /// The largest difference of any value, over all sizes; NaN if there is one.
-    pub(super) fn with_candle(&self, model: &Model, images: &SampleImages) -> Result<f32> {
-        // `f32::max` would pass over a NaN.
-        let larger = |largest: f32, next: f32| if next.is_nan() || next > largest { next } else { largest };
-        let mut largest = 0.;
-        for encoder in &self.encoders {
-            let preprocess = encoder.preprocess();
-            let shape = (1, preprocess.channels, preprocess.crop_height, preprocess.crop_width);
+        let (mut differences, mut cosines) = (Vec::new(), Vec::new());
+        let mut add = |encoder: &Encoder| -> Result<()> {
             let exported = encoder.embed(&images.images)?;
             for (image, row) in images.images.iter().zip(exported.rows()) {
-                let pixels = Tensor::from_vec(preprocess.apply(image)?, shape, &Device::Cpu)?;
-                let expected = model.encoder().forward(&pixels, &Pass::eval())?.flatten_all()?;
-                let expected: Vec<f32> = expected.to_vec1()?;
-                let differences = expected.iter().zip(row).map(|(left, right)| (left - right).abs());
-                largest = differences.fold(largest, larger);
+                let expected = expected(model, encoder.preprocess(), image)?;
+                let pairs = || expected.iter().zip(&row);
+                differences.extend(pairs().map(|(left, right)| (left - right).abs()));
+                let product = pairs().map(|(left, right)| left * right).sum::<f32>();
+                let length = expected.iter().map(|value| value * value).sum::<f32>() * row.dot(&row);
+                cosines.push(product / length.sqrt());
             }
+            Ok(())
+        };
+        add(&first)?;
+        drop(first);
+        for size in sizes.iter().skip(1) {
+            add(&written.open(&opener.clone().size(size.height, size.width))?)?;
         }
-        Ok(largest)
-    }
-
-    /// Against a file of less precision, on the default size.
-    pub(super) fn with_precision(
-        &self,
-        opener: &EncoderBuilder,
-        coarse: &[u8],
-        images: &SampleImages,
-    ) -> Result<Cost> {
-        let coarse = opener.open_bytes("the exported encoder", coarse)?;
-        let full = &self.encoders[0];
-        let pixels = prepared(full, images)?;
-        let (mut best, mut best_full) = (Duration::MAX, Duration::MAX);
-        let (mut of_coarse, mut of_full) = (Array2::zeros((0, 0)), Array2::zeros((0, 0)));
-        for _ in 0..TRIES {
-            let clock = Instant::now();
-            of_coarse = coarse.embed_pixels(IMAGES, &pixels)?;
-            best = best.min(clock.elapsed());
-            let clock = Instant::now();
-            of_full = full.embed_pixels(IMAGES, &pixels)?;
-            best_full = best_full.min(clock.elapsed());
-        }
-        let cosines: Vec<f32> = of_coarse
-            .rows()
-            .into_iter()
-            .zip(of_full.rows())
-            .map(|(left, right)| left.dot(&right) / (left.dot(&left) * right.dot(&right)).sqrt())
-            .collect();
-        let speed = |duration: Duration| IMAGES as f64 / duration.as_secs_f64();
-        Ok(Cost {
+        // `f32::max` would pass over a NaN.
+        let larger = |largest: f32, next: f32| if next.is_nan() || next > largest { next } else { largest };
+        Ok(Self {
+            largest_difference: differences.into_iter().fold(0., larger),
             mean_cosine: cosines.iter().sum::<f32>() / cosines.len() as f32,
             smallest_cosine: cosines.iter().copied().fold(f32::INFINITY, f32::min),
-            images_per_second: speed(best),
-            full_images_per_second: speed(best_full),
+            images_per_second,
         })
     }
 }
 
-/// `(images, channels, height, width)`: what is timed is the encoder alone.
-fn prepared(encoder: &Encoder, images: &SampleImages) -> Result<Vec<f32>> {
+/// What Candle computes.
+fn expected(model: &Model, preprocess: &Preprocess, image: &Image) -> Result<Vec<f32>> {
+    let shape = (1, preprocess.channels, preprocess.crop_height, preprocess.crop_width);
+    let pixels = Tensor::from_vec(preprocess.apply(image)?, shape, &Device::Cpu)?;
+    Ok(model.encoder().forward(&pixels, &Pass::eval())?.flatten_all()?.to_vec1()?)
+}
+
+/// Images in a second, of the encoder alone.
+fn speed(encoder: &Encoder, images: &SampleImages) -> Result<f64> {
     let mut pixels = Vec::new();
     for image in &images.images {
         pixels.extend(encoder.preprocess().apply(image)?);
     }
-    Ok(pixels)
+    let (start, mut best) = (Instant::now(), Duration::MAX);
+    for _ in 0..TRIES {
+        let clock = Instant::now();
+        encoder.embed_pixels(IMAGES, &pixels)?;
+        best = best.min(clock.elapsed());
+        if start.elapsed() > PATIENCE {
+            break;
+        }
+    }
+    Ok(IMAGES as f64 / best.as_secs_f64())
 }

@@ -11,21 +11,23 @@ use candle_core::{Device, Tensor};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lejepa_data::{Claim, InputSize, Job, Output, Overwrite, Precision, SelfTest};
-use lejepa_embed::FileInfo;
+use lejepa_embed::{EncoderBuilder, FileInfo, Preprocess};
 use lejepa_model::ImageSize;
 use lejepa_train::{Checkpoint, CheckpointFolder, Model};
 
 use self::comparison::{Comparison, SampleImages};
 use crate::encoder_arguments::{RuntimeArguments, size};
-use crate::encoder_file::{self, Content, Origin};
+use crate::encoder_file::{self, Content, Origin, Place};
 use crate::output::say;
 use crate::targets::TargetArguments;
+use crate::written_encoder::WrittenEncoder;
 use crate::{hub_file, output};
 
 /// Write the encoder of a run as one ONNX file that carries its preprocessing, or its weights for timm
 ///
 /// The file holds a self-test and everything that is known of the training; a preprocessor_config.json
 /// for other tools is written beside it, or STEM.preprocessor_config.json if there is one of another encoder.
+/// More than 2 GB of weights are in a second file beside it, STEM.HASH.weights.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Run folder of `lejepa train` or `lejepa import`
@@ -64,6 +66,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     averaged: bool,
 
+    /// Bytes of weights that are kept inside of the file; more are in a second one beside it
+    #[arg(long, value_name = "BYTES", hide = true, default_value_t = lejepa_onnx::LARGEST_INSIDE)]
+    most_inside: u64,
+
     #[command(flatten)]
     runtime: RuntimeArguments,
 }
@@ -72,6 +78,8 @@ pub(crate) struct Arguments {
 const TOLERANCE: f32 = 1e-4;
 /// Less than this is worth a warning.
 const GOOD_COSINE: f32 = 0.99;
+/// Less than this is no matter of precision: something is wrong.
+const LEAST_COSINE: f32 = 0.5;
 
 fn output_names() -> impl TypedValueParser<Value = Output> {
     PossibleValuesParser::new(Output::ALL.map(Output::name))
@@ -139,7 +147,7 @@ impl Arguments {
         }
     }
 
-    /// What the file is to hold, in full precision.
+    /// What the file is to hold.
     fn content(&self, model: &Model) -> Result<Content> {
         let shape = model.encoder().shape();
         for &InputSize { height, width } in &self.sizes {
@@ -153,7 +161,7 @@ impl Arguments {
             outputs.insert(0, Output::Embedding);
         }
         let (sizes, licence) = (self.sizes.clone(), self.licence.clone());
-        Ok(Content { sizes, outputs, precision: Precision::F32, licence })
+        Ok(Content { sizes, outputs, precision: self.precision, licence })
     }
 }
 
@@ -173,46 +181,30 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         data_fingerprint: &checkpoint.data_fingerprint,
         seen: checkpoint.seen.as_ref(),
     };
-    let mut content = arguments.content(&model)?;
-    let mut bytes = encoder_file::encode(&model, &origin, &content)?;
-    let images = SampleImages::of(config)?;
-    let comparison = Comparison::open(&arguments.runtime.opener(), &bytes)?;
-    let difference = comparison.with_candle(&model, &images)?;
-    if difference.is_nan() || difference > TOLERANCE {
-        bail!("ONNX Runtime and Candle differ by {difference:.1e} on {images}, more than: {TOLERANCE:.0e}");
-    }
-    say!(
-        "{} after {} steps, {} dimensions, {:.1} MB; differs from Candle by {difference:.1e} on {images}",
+    let content = arguments.content(&model)?;
+    let place = Place { out: &arguments.out, most_inside: arguments.most_inside };
+    let mut written = encoder_file::write(&model, &origin, &content, &place)?;
+    let about = format!(
+        "{} after {} steps, {} dimensions, {:.1} MB",
         config.encoder.arch,
         checkpoint.step,
         model.encoder().dim(),
-        megabytes(&bytes),
+        written.megabytes(),
     );
+    let opener = arguments.runtime.opener().trusted();
+    compare(&about, &written, &model, &SampleImages::of(config)?, (arguments.precision, &opener))?;
+    drop(model);
+    let preprocess = add_self_test(&mut written, &opener, content.precision)?;
 
-    if arguments.precision != Precision::F32 {
-        content.precision = arguments.precision;
-        let coarse = encoder_file::encode(&model, &origin, &content)?;
-        let cost = comparison.with_precision(&arguments.runtime.opener(), &coarse, &images)?;
-        say!(
-            "{}: {:.1} MB, cosine to f32 {:.5} (at least {:.5}) on {images}, {:.0} images/s (f32: {:.0})",
-            arguments.precision.name(),
-            megabytes(&coarse),
-            cost.mean_cosine,
-            cost.smallest_cosine,
-            cost.images_per_second,
-            cost.full_images_per_second,
-        );
-        if cost.mean_cosine < GOOD_COSINE {
-            say!("warning: this encoder loses much in {}, think of f16", arguments.precision.name());
-        }
-        bytes = coarse;
-    }
-
-    let bytes = with_self_test(arguments, bytes, content.precision)?;
-    let preprocess =
-        arguments.runtime.opener().open_bytes("the exported encoder", &bytes)?.preprocess().to_hub();
+    let (bytes, weights) = written.place_weights(&arguments.out)?;
     claim.write(&arguments.out, &bytes)?;
-    let beside = hub_file::write(&arguments.out, &preprocess, arguments.targets.overwrite())?;
+    if let Some(weights) = weights {
+        say!("its weights, too many for one ONNX file, to be kept beside it: {}", weights.display());
+        for earlier in WrittenEncoder::earlier_weights(&arguments.out, &weights) {
+            say!("note: of an earlier export, remove it if no other file needs it: {}", earlier.display());
+        }
+    }
+    let beside = hub_file::write(&arguments.out, &preprocess.to_hub(), arguments.targets.overwrite())?;
     say!("how images are prepared, for other tools: {}", beside.display());
     output::line(arguments.out.display());
     Ok(ExitCode::SUCCESS)
@@ -243,22 +235,57 @@ fn is_of_run(path: &Path, checkpoint: &Checkpoint) -> bool {
     found == own && card.data_fingerprint == checkpoint.data_fingerprint
 }
 
-fn megabytes(bytes: &[u8]) -> f64 {
-    bytes.len() as f64 / 1e6
+/// Compares the file with what Candle computes: value by value in full precision, by the angle in less.
+fn compare(
+    about: &str,
+    written: &WrittenEncoder,
+    model: &Model,
+    images: &SampleImages,
+    (precision, opener): (Precision, &EncoderBuilder),
+) -> Result<()> {
+    let comparison = Comparison::with_candle(written, opener, model, images)?;
+    if precision == Precision::F32 {
+        let difference = comparison.largest_difference;
+        if difference.is_nan() || difference > TOLERANCE {
+            bail!(
+                "ONNX Runtime and Candle differ by {difference:.1e} on {images}, more than: {TOLERANCE:.0e}"
+            );
+        }
+        say!("{about}; differs from Candle by {difference:.1e} on {images}");
+        return Ok(());
+    }
+    let Comparison { mean_cosine, smallest_cosine, images_per_second, .. } = comparison;
+    if mean_cosine.is_nan() || mean_cosine < LEAST_COSINE {
+        bail!("ONNX Runtime computes something else than Candle on {images}, cosine: {mean_cosine:.3}");
+    }
+    let name = precision.name();
+    say!(
+        "{name}: {about}, cosine to f32 {mean_cosine:.5} (at least {smallest_cosine:.5}) on {images}, \
+         {images_per_second:.0} images/s"
+    );
+    if mean_cosine < GOOD_COSINE {
+        say!("warning: this encoder loses much in {name}, think of f16");
+    }
+    Ok(())
 }
 
-/// The file with a picture and what it makes of it, tried out once.
-fn with_self_test(arguments: &Arguments, bytes: Vec<u8>, precision: Precision) -> Result<Vec<u8>> {
-    let opener = arguments.runtime.opener();
-    let encoder = opener.open_bytes("the exported encoder", &bytes)?;
-    let picture = SelfTest::picture(encoder.preprocess().channels)?;
+/// Gives the file a picture and what it makes of it, tries that out once, and says how images are prepared.
+fn add_self_test(
+    written: &mut WrittenEncoder,
+    opener: &EncoderBuilder,
+    precision: Precision,
+) -> Result<Preprocess> {
+    let encoder = written.open(opener)?;
+    let preprocess = encoder.preprocess().clone();
+    let picture = SelfTest::picture(preprocess.channels)?;
     let embedding = encoder.embed(std::slice::from_ref(&picture))?.into_iter().collect();
-    let bytes = lejepa_onnx::with_self_test(bytes, &SelfTest::new(&picture, embedding, precision))?;
-    let result = opener.open_bytes("the exported encoder", &bytes)?.self_test()?;
+    drop(encoder);
+    written.add_self_test(&SelfTest::new(&picture, embedding, precision))?;
+    let result = written.open(opener)?.self_test()?;
     if !result.passed() {
         bail!("the encoder does not pass its own self-test: it differs by {:.1e}", result.drift);
     }
-    Ok(bytes)
+    Ok(preprocess)
 }
 
 /// Says what is not understood of a checkpoint of another version.
