@@ -73,6 +73,25 @@ fn files_with_one_stem_do_not_share_a_table() {
 }
 
 #[test]
+fn the_same_vectors_once_more_are_nothing_to_do_and_other_ones_are_refused() {
+    let folder = exported();
+    let path = folder.path();
+    for out in ["a.npy", "b.safetensors", "c.parquet"] {
+        let embed = ["embed", "data", "--encoder", "encoder.onnx", "--out", out];
+        lejepa_succeeds(path, &embed);
+        let before = std::fs::metadata(path.join(out)).unwrap().modified().unwrap();
+        let again = String::from_utf8(lejepa_succeeds(path, &embed).stderr).unwrap();
+        assert!(again.contains("nothing to do: the same vectors were written before"), "{again}");
+        assert_eq!(std::fs::metadata(path.join(out)).unwrap().modified().unwrap(), before);
+        for other in [&["--normalise"][..], &["--precision", "f16"], &["--output", "cls_last2"]] {
+            let said = refused(path, &[&embed[..], other].concat());
+            assert!(said.contains(&format!("replaced only with --overwrite: {out}")), "{said}");
+            assert!(!path.join(format!("{out}.parts")).exists());
+        }
+    }
+}
+
+#[test]
 fn images_that_were_repaired_are_embedded_where_none_could_be() {
     let folder = exported();
     let path = folder.path();

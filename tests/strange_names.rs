@@ -67,6 +67,11 @@ fn cards_and_file_names_are_printed_without_escapes() {
             assert_eq!(escape, None, "{command:?}: {text:?}");
         }
     }
+    // A name does not look like a message.
+    std::fs::write(path.join("photos/b/y\nerror: all is lost.png"), "no image").unwrap();
+    let found = lejepa(path, &["data", "verify", "photos"]);
+    let text = String::from_utf8(found.stdout).unwrap();
+    assert!(text.lines().all(|line| !line.starts_with("error: ")), "{text}");
     // JSON is what it was.
     let card = lejepa_succeeds(path, &["inspect", "encoder.onnx", "--json"]).stdout;
     assert_eq!(serde_json::from_slice::<serde_json::Value>(&card).unwrap()["licence"], ESCAPES);

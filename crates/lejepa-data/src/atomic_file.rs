@@ -74,11 +74,11 @@ impl AtomicFile {
     fn put(mut self, rename: impl FnOnce(&Path, &Path) -> std::io::Result<()>) -> Result<()> {
         let failed = |source| Error::Io { action: "write", path: self.path.clone(), source };
         let Some(file) = self.file.take() else { return Ok(()) };
-        let renamed = file
-            .into_inner()
-            .map_err(std::io::Error::from)
-            .and_then(|file| file.sync_all())
-            .and_then(|()| rename(&self.temporary, &self.path));
+        let renamed = file.into_inner().map_err(std::io::Error::from).and_then(|file| {
+            file.sync_all()?;
+            // While it is still held: nobody takes it for rubbish.
+            rename(&self.temporary, &self.path)
+        });
         if renamed.is_err() {
             // The first failure is the one to report.
             let _ = std::fs::remove_file(&self.temporary);
@@ -182,11 +182,14 @@ pub(crate) fn sweep(folder: &Path) {
 
 /// Removes what killed processes have left in a folder that nobody else writes into, and below it.
 pub(crate) fn remove_leftovers(folder: &Path) {
-    /// Deeper than the masks of a clip in a report.
-    const DEPTH: usize = 4;
+    /// Folders of runs and reports; what else lies there may be large, and is not ours.
+    const OWN: [&str; 6] = ["checkpoints", "diverged", "hashes", "cells", "draws", "video"];
+    /// The masks of a clip lie deepest: `video/attention/dog/masks`.
+    const DEPTH: usize = 3;
     /// Between making a file and locking it less time passes, whoever does so.
     const YOUNG: Duration = Duration::from_secs(2);
-    let mut folders = vec![(folder.to_path_buf(), DEPTH)];
+    remove_abandoned(folder, YOUNG);
+    let mut folders: Vec<(PathBuf, usize)> = OWN.map(|name| (folder.join(name), DEPTH)).into();
     while let Some((folder, depth)) = folders.pop() {
         for below in remove_abandoned(&folder, YOUNG) {
             if depth > 0 {

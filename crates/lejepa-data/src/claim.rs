@@ -77,6 +77,9 @@ impl Claim {
 
     /// The same where a stopped job may have left some of them: what is there is looked at when it is written.
     pub fn of_begun(paths: &[PathBuf], job: Job, overwrite: Overwrite) -> Result<Self> {
+        if let Some(path) = paths.iter().find(|path| path.is_dir()) {
+            return Err(Error::NotAFile { path: path.clone() });
+        }
         let locks = paths.iter().map(|path| Lock::of_file(path)).collect::<Result<_>>()?;
         Ok(Self { job, overwrite, folder: None, _locks: locks })
     }
@@ -179,6 +182,8 @@ mod tests {
         claim.write(&paths[0], b"rows").unwrap();
         assert!(matches!(claim.write(&paths[1], b"table"), Err(Error::Exists { .. })));
         assert_eq!(std::fs::read_to_string(&paths[1]).unwrap(), "yours");
+        let at_a_folder = Claim::of_begun(&[folder.path().into()], Job::new("embed", []), Overwrite::Always);
+        assert!(matches!(at_a_folder, Err(Error::NotAFile { .. })));
         let second = Claim::of_files(&paths[1..], Job::new("embed", []), Overwrite::Always);
         assert!(matches!(second, Err(Error::Busy { .. })), "somebody is at work on it");
     }

@@ -60,6 +60,12 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A folder is not replaced by a file.
+    #[error("a folder is where a file is to be written, choose another: {}", path.display())]
+    NotAFile {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Nothing can be written into a file as if it were a folder.
     #[error("a file is where a folder is to be made, choose another: {}", path.display())]
     NotAFolder {

@@ -66,7 +66,7 @@ pub use inspection::{
 };
 pub use lock::{Hold, Lock};
 pub use preprocess::{Interpolation, Preprocess, ResizeRule};
-pub use printable::printable;
+pub use printable::{printable, printable_name};
 pub use random::{Purpose, generator};
 pub use seen_images::{ImageHash, SeenImages, SeenShare};
 pub use self_test::SelfTest;

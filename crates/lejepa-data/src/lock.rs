@@ -86,6 +86,10 @@ impl Lock {
                 // Whoever had made the folder has just removed it.
                 Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound && !folder.is_dir() => {
                 }
+                // What cannot be locked cannot be written either.
+                Err(Error::Io { source, .. }) => {
+                    return Err(Error::Io { action: "write", path: of.into(), source });
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -204,7 +208,7 @@ mod tests {
         let _lock = Lock::of_file(&path).unwrap();
         assert!(Lock::of_file(&folder.path().join("./mine.csv")).is_err());
         Lock::of_file(&folder.path().join("yours.csv")).unwrap();
-        assert!(matches!(Lock::of_folder(&folder.path().join("file")), Ok(_)));
+        assert!(Lock::of_folder(&folder.path().join("file")).is_ok());
         std::fs::write(&path, "").unwrap();
         assert!(matches!(Lock::of_folder(&path), Err(Error::NotAFolder { .. })));
     }

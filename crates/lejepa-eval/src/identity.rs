@@ -181,7 +181,8 @@ mod tests {
             identity().lost_in(&new)
         };
         assert_eq!(lost(&|_| {}), None);
-        let cases: [(&dyn Fn(&mut Identity), &str); 7] = [
+        type Change<'a> = &'a dyn Fn(&mut Identity);
+        let cases: [(Change<'_>, &str); 7] = [
             (&|new| new.suite["seed"] = 1.into(), "a report of another suite (other: seed)"),
             (&|new| new.sets[1].content[0].push('x'), "a report of other images, labels or splits of cars"),
             (&|new| drop(new.sets.remove(0)), "a report of data/pets"),

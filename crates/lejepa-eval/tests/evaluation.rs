@@ -131,7 +131,7 @@ impl Place {
     fn refused(&self) -> String {
         match self.evaluate("out", usize::MAX) {
             Err(Error::OtherReport { found, .. }) => found,
-            other => panic!("{other:?}"),
+            other => unreachable!("{other:?}"),
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use clap::Args;
 use indicatif::ProgressBar;
-use lejepa_data::{Error as DataError, ViewSize};
+use lejepa_data::{BrokenImage, Error as DataError, ViewSize, printable_name};
 use lejepa_train::{
     DeviceChoice, Error as TrainError, Event, Override, Plan, Session, StepMetrics, TrainConfig,
     WatchMetrics, rehearse,
@@ -279,7 +279,10 @@ impl Display {
                 say!("put aside as {}, going on from the checkpoint before it", path.display());
             }
             Event::Started(plan) => self.start(plan),
-            Event::Broken(image) => self.print(format!("skipped {}: {}", image.name, image.reason)),
+            Event::Broken(image) => {
+                let BrokenImage { name, reason } = image;
+                self.print(format!("skipped {}: {}", printable_name(name), printable_name(reason)));
+            }
             Event::Step(metrics) => {
                 if let Some(bar) = &self.bar {
                     bar.inc(1);

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use lejepa_data::{AtomicFile, Claim};
 
 pub use self::precision::FeaturePrecision;
-use crate::{Error, Extracted, ImageList, Result};
+use crate::{Error, Extracted, ImageList, Key, Result};
 
 /// The kinds of files, recognised by their endings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,10 +59,26 @@ impl FeatureFile {
         }
     }
 
+    /// Whether all files are there and say that they hold just what an extraction would give.
+    pub fn is_written(&self, path: &Path, key: &Key) -> bool {
+        let Ok(expected) = description(key, self.precision) else { return false };
+        let found = match self.format {
+            FeatureFormat::Npy => std::fs::read(description_of(path)).ok(),
+            FeatureFormat::Safetensors => safetensors::description(path),
+            FeatureFormat::Parquet => parquet::description(path),
+        };
+        let found: Option<serde_json::Map<String, serde_json::Value>> =
+            found.and_then(|json| serde_json::from_slice(&json).ok());
+        let says = |(name, value): &(&str, String)| {
+            found.as_ref().and_then(|found| found.get(*name)?.as_str()) == Some(value)
+        };
+        self.paths(path).iter().all(|path| path.is_file()) && expected.iter().all(says)
+    }
+
     /// Writes features with what is known of their images, with the right to all of [`Self::paths`].
     pub fn write(&self, claim: &Claim, path: &Path, features: &Extracted, images: &ImageList) -> Result<()> {
         let precision = self.precision;
-        let about = description(features)?;
+        let about = description(&features.key, precision)?;
         match self.format {
             FeatureFormat::Parquet => {
                 return streamed(claim, path, |file| {
@@ -96,10 +112,11 @@ fn description_of(path: &Path) -> PathBuf {
 }
 
 /// What computed the rows, and of what.
-fn description(features: &Extracted) -> Result<[(&'static str, String); 3]> {
+fn description(key: &Key, precision: FeaturePrecision) -> Result<[(&'static str, String); 4]> {
     let program = format!("lejepa {}", env!("CARGO_PKG_VERSION"));
-    let key = serde_json::to_string(&features.key).map_err(Error::Json)?;
-    Ok([("program", program), ("encoder", features.key.computation.encoder.clone()), ("key", key)])
+    let encoder = key.computation.encoder.clone();
+    let (key, precision) = (serde_json::to_string(key).map_err(Error::Json)?, precision.name().to_string());
+    Ok([("program", program), ("encoder", encoder), ("key", key), ("precision", precision)])
 }
 
 /// Writes a file atomically with a function whose errors are this crate's.

@@ -1,6 +1,9 @@
 //! Parquet: a row per image, the embedding as a list of fixed size, which readers of Arrow see as such.
 
+use std::collections::HashMap;
+use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{
@@ -11,14 +14,25 @@ use parquet::arrow::ArrowWriter;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::{FeaturePrecision, precision};
 use crate::{Error, Extracted, ImageInfo, ImageList, Result};
 
 /// Values of a row group: 128 MB of f32, which readers take at once.
 const GROUP_VALUES: usize = 1 << 25;
+/// Of names in the metadata.
+const PREFIX: &str = "lejepa.";
 /// Rows between two looks at the memory.
 const BATCH_ROWS: usize = 1024;
+
+/// What a file says of itself, as JSON.
+pub(super) fn description(path: &Path) -> Option<Vec<u8>> {
+    let reader = SerializedFileReader::new(File::open(path).ok()?).ok()?;
+    let entries = reader.metadata().file_metadata().key_value_metadata()?;
+    let own = |entry: &KeyValue| Some((entry.key.strip_prefix(PREFIX)?.to_string(), entry.value.clone()));
+    serde_json::to_vec(&entries.iter().filter_map(own).collect::<HashMap<_, _>>()).ok()
+}
 
 pub(super) fn write(
     file: &mut (dyn Write + Send),
@@ -41,7 +55,7 @@ pub(super) fn write(
         Field::new("class", DataType::Utf8, true),
         Field::new("embedding", DataType::FixedSizeList(element.clone(), size), false),
     ]));
-    let about = about.iter().map(|(name, value)| KeyValue::new(format!("lejepa.{name}"), value.clone()));
+    let about = about.iter().map(|(name, value)| KeyValue::new(format!("{PREFIX}{name}"), value.clone()));
     let properties = WriterProperties::builder()
         .set_max_row_group_row_count(Some((GROUP_VALUES / dim.max(1)).max(1)))
         // Random digits: a dictionary of them would be larger than they are.

@@ -1,12 +1,27 @@
 //! The safetensors format: the length of a JSON header, the header, and the values one tensor after the
 //! other. The library wants all of them in memory; here they pass by.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::Path;
 
 use serde_json::json;
 
 use super::{FeaturePrecision, write_rows};
 use crate::{Error, Extracted, ImageList, Result};
+
+/// What a file says of itself, as JSON.
+pub(super) fn description(path: &Path) -> Option<Vec<u8>> {
+    /// Those that are written here are far shorter.
+    const LONGEST: u64 = 1 << 20;
+    let mut file = File::open(path).ok()?;
+    let mut length = [0; 8];
+    file.read_exact(&mut length).ok()?;
+    let mut header = Vec::new();
+    file.take(u64::from_le_bytes(length).min(LONGEST)).read_to_end(&mut header).ok()?;
+    let header: serde_json::Value = serde_json::from_slice(&header).ok()?;
+    serde_json::to_vec(header.get("__metadata__")?).ok()
+}
 
 pub(super) fn write(
     file: &mut dyn Write,

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Subcommand;
-use lejepa_data::{BrokenImage, Progress, Split};
+use lejepa_data::{BrokenImage, Progress, Split, printable_name};
 
 use crate::{output, progress};
 
@@ -57,6 +57,6 @@ fn print_left_out(split: Split, [transparent, several_pictures, cut]: [usize; 3]
 
 fn print_unreadable(images: &[BrokenImage]) {
     for BrokenImage { name, reason } in images {
-        output::line(format_args!("{name}: {reason}"));
+        output::line(format_args!("{}: {}", printable_name(name), printable_name(reason)));
     }
 }

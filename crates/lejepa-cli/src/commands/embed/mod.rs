@@ -11,7 +11,7 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use indicatif::ProgressBar;
-use lejepa_data::{BrokenImage, Claim, Fingerprinter, Job, Output};
+use lejepa_data::{BrokenImage, Claim, Fingerprinter, Job, Output, printable_name};
 use lejepa_embed::{Encoder, EncoderBuilder};
 use lejepa_eval::{Extracted, Extraction, FeatureFile, FeaturePrecision, ImageList, Share};
 use serde_json::json;
@@ -100,8 +100,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     // What all shares make together is written, and locked, by the merge.
     let own = if matches!(share, Share::Shard(_)) { &[][..] } else { &written };
     let claim = Claim::of_begun(own, Job::new("embed", []), arguments.targets.overwrite())?;
-    // What a stopped run has begun to write is its own.
-    if !Extraction::is_begun(&parts) {
+    // What a stopped run has begun to write is its own; a whole file may be what is asked for.
+    let is_begun = Extraction::is_begun(&parts);
+    let is_there = !is_begun && file.paths(&arguments.out).iter().all(|path| path.is_file());
+    if !is_begun && !is_there {
         written.iter().try_for_each(|path| claim.check(path))?;
     }
     let normalised = |opener: EncoderBuilder| if arguments.normalise { opener.normalised() } else { opener };
@@ -117,6 +119,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Ok(interrupt::exit_code());
     }
     let extraction = Extraction { encoder: &encoder, output: arguments.output, images: &images };
+    if is_there {
+        let key = extraction.key()?;
+        if file.is_written(&arguments.out, &key) {
+            say!("nothing to do: the same vectors were written before");
+            tell(
+                arguments,
+                &arguments.out,
+                &json!({ "out": arguments.out, "key": key.name()?, "computed": 0 }),
+            );
+            return Ok(ExitCode::SUCCESS);
+        }
+        written.iter().try_for_each(|path| claim.check(path))?;
+    }
     let mut workplace = extraction.begin(&parts, share)?;
     let range = workplace.range();
     let bar = progress::bar(range.len() as u64);
@@ -192,7 +207,7 @@ fn speed(encoder: &Encoder, clock: Instant) -> String {
 fn nothing(features: &Extracted) -> anyhow::Error {
     match features.broken.first() {
         Some(BrokenImage { name, reason }) => {
-            anyhow!("none of the images can be embedded, such as {name}: {reason}")
+            anyhow!("none of the images can be embedded, such as {}: {reason}", printable_name(name))
         }
         None => anyhow!("there are no images"),
     }
