@@ -130,3 +130,26 @@ fn other_formats_and_wrong_names_are_told_apart() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "error: no such file or folder: nowhere\n");
 }
+
+/// `tests/damaged/galaxies.h5` was found by `scripts/fuzz-readers.sh --alone`: version 1.10 of the library crashes.
+#[test]
+fn a_damaged_hdf5_file_is_an_error_and_not_the_end_of_the_program() {
+    let folder = workspace();
+    let damaged = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/damaged/galaxies.h5");
+    for arguments in [&["data", "inspect", damaged][..], &["data", "verify", "--format", "galaxy10", damaged]]
+    {
+        let output = lejepa(folder.path(), arguments);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {message}");
+        assert!(
+            message.starts_with("error: not a valid HDF5 file (") && message.contains("galaxies.h5"),
+            "{message}"
+        );
+    }
+    // A sound one is read as ever, and remembered once it has not been touched for a while.
+    let sound = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/formats/hdf5/gzip.h5");
+    for _again in 0..2 {
+        let output = lejepa_succeeds(folder.path(), &["data", "verify", sound]);
+        assert!(stdout(&output).contains("training"));
+    }
+}

@@ -57,10 +57,17 @@ enum Command {
     #[command(subcommand)]
     Data(commands::data::Command),
     Doctor(commands::doctor::Arguments),
+    #[cfg(feature = "hdf5")]
+    #[command(hide = true, name = "examine-hdf5")]
+    ExamineHdf5(commands::examine_hdf5::Arguments),
 }
 
 fn main() -> ExitCode {
     let command = Cli::parse().command;
+    #[cfg(feature = "hdf5")]
+    if !matches!(command, Command::ExamineHdf5(_)) {
+        commands::examine_hdf5::install();
+    }
     if matches!(command, Command::Train(_) | Command::Sweep(_)) {
         allocator::keep_memory();
     }
@@ -82,6 +89,8 @@ fn main() -> ExitCode {
         Command::Gauge(arguments) => commands::gauge::run(arguments),
         Command::Data(command) => commands::data::run(command),
         Command::Doctor(arguments) => commands::doctor::run(arguments),
+        #[cfg(feature = "hdf5")]
+        Command::ExamineHdf5(arguments) => return commands::examine_hdf5::run(arguments),
     };
     result.unwrap_or_else(|error| failure::report(&error))
 }

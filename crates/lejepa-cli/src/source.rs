@@ -35,9 +35,13 @@ pub(crate) struct SourceOptions {
     #[arg(long, value_name = "NAME")]
     labels: Option<String>,
 
-    /// Take JPEG files that are cut off, with grey for what is missing
+    /// Take JPEG files that are cut off or damaged, with grey for what is missing
     #[arg(long)]
     accept_truncated: bool,
+
+    /// Memory that one piece of packed data may ask for, such as an array of an npz file [default: 8192]
+    #[arg(long, value_name = "MEGABYTES")]
+    unpack_limit: Option<u64>,
 }
 
 impl SourceArguments {
@@ -55,6 +59,7 @@ impl SourceOptions {
             images: self.images.clone(),
             labels: self.labels.clone(),
             accept_truncated: self.accept_truncated,
+            unpack_limit: self.unpack_limit,
         };
         SourceConfig { path: path.into(), format: self.format, options }
     }

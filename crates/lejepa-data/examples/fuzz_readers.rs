@@ -2,8 +2,11 @@
 //! never with a panic, a hang or a claim to all memory. `scripts/fuzz-readers.sh` builds and runs it.
 //!
 //! ```text
-//! fuzz_readers SEEDS NAME WORK FINDINGS FIRST COUNT SECONDS [hdf5]
+//! fuzz_readers SEEDS NAME WORK FINDINGS FIRST COUNT SECONDS [alone]
 //! ```
+//!
+//! HDF5 files are looked at by another process first, as the program does; with `alone` they are not, which finds
+//! files that crash the library.
 //!
 //! The files of `SEEDS/NAME` are copied to `WORK/data`; then, for each number from `FIRST` on, some of
 //! them are damaged as that number says, read and restored. A panic is saved in `FINDINGS`. A hang
@@ -16,10 +19,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use lejepa_data::{Format, SourceConfig, Split};
+use lejepa_data::{Format, Hdf5Examiner, ReadOptions, SourceConfig, Split};
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 
+/// Makes this program the one that looks at HDF5 files.
+const EXAMINE: &str = "--examine-hdf5";
 /// Longer than any reader needs for a few kilobytes.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Images that are decoded of each split.
@@ -40,6 +45,13 @@ struct Target {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [EXAMINE, options @ .., path] = &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        let named =
+            |name: &str| options.iter().find_map(|option| option.strip_prefix(name)).map(String::from);
+        let options =
+            ReadOptions { images: named("--images="), labels: named("--labels="), ..Default::default() };
+        std::process::exit(lejepa_data::examine_hdf5(path.as_ref(), &options).into());
+    }
     let [seeds, name, work, findings, first, count, seconds, options @ ..] = &arguments[..] else {
         return Err("see scripts/fuzz-readers.sh".into());
     };
@@ -47,8 +59,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let end = Instant::now() + Duration::from_secs(seconds.parse()?);
     let (work, data) = (Path::new(work), Path::new(work).join("data"));
     let originals = copy(&Path::new(seeds).join(name), &data)?;
-    let with_hdf5 = options.iter().any(|option| option == "hdf5");
-    let targets = targets(&data, &originals, with_hdf5);
+    if !options.iter().any(|option| option == "alone") {
+        let (program, arguments) = (std::env::current_exe()?, vec![EXAMINE.into()]);
+        Hdf5Examiner { program, arguments, memo: None, patience: PATIENCE / 2 }.install();
+    }
+    let targets = targets(&data, &originals);
     if targets.is_empty() {
         eprintln!("{name}: nothing to fuzz");
         return Ok(());
@@ -126,7 +141,7 @@ fn copy(from: &Path, to: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, Box<dyn Er
 }
 
 /// Whatever a reader opens in the folder, or the folder as images if nothing else is there.
-fn targets(data: &Path, originals: &BTreeMap<PathBuf, Vec<u8>>, with_hdf5: bool) -> Vec<Target> {
+fn targets(data: &Path, originals: &BTreeMap<PathBuf, Vec<u8>>) -> Vec<Target> {
     let mut targets = Vec::new();
     for entry in walkdir::WalkDir::new(data).sort_by_file_name().into_iter().flatten() {
         let path = entry.into_path();
@@ -138,8 +153,6 @@ fn targets(data: &Path, originals: &BTreeMap<PathBuf, Vec<u8>>, with_hdf5: bool)
     if targets.is_empty() {
         targets.push(target(data.into(), Format::Folder, originals));
     }
-    let is_hdf5 = |path: &PathBuf| originals[path].starts_with(b"\x89HDF");
-    targets.retain(|target| with_hdf5 || !target.files.values().flatten().any(is_hdf5));
     targets.retain(|target| {
         let source = target.source();
         Split::ALL.iter().any(|&split| lejepa_data::open_source(&source, split).is_ok())

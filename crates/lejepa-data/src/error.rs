@@ -149,6 +149,12 @@ pub enum Error {
         /// What is wrong with it.
         problem: &'static str,
     },
+    /// A decoder panicked.
+    #[error("the decoder has a fault of its own: {message}")]
+    DecoderPanic {
+        /// What it said.
+        message: String,
+    },
     /// An image holds more than grey or colour in 8 bits.
     #[error("expected 8 bits of grey or colour, got {found}: {advice}")]
     Unhandled {

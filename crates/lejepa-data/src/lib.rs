@@ -52,6 +52,8 @@ pub use dataset::{
     MixtureConfig, ReadOptions, SourceConfig, Split, Stored, TrainingData, held_out, is_image_file, open,
     open_files, open_source, open_splits, read_matrix,
 };
+#[cfg(feature = "hdf5")]
+pub use dataset::{Hdf5Examiner, examine_hdf5};
 pub use decode::DECODING;
 pub use encoder_card::{
     CARD_FORMAT, CARD_KEY, CHECKSUM_KEY, EncoderCard, Feature, InputSize, Output, PIXELS_INPUT, Precision,

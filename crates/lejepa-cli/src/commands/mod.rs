@@ -6,6 +6,8 @@ pub(crate) mod data;
 pub(crate) mod doctor;
 pub(crate) mod embed;
 pub(crate) mod eval;
+#[cfg(feature = "hdf5")]
+pub(crate) mod examine_hdf5;
 pub(crate) mod export;
 pub(crate) mod gauge;
 pub(crate) mod import;

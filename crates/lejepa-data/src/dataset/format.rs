@@ -153,7 +153,7 @@ impl Format {
     pub(super) fn open(self, path: &Path, split: Split, options: &ReadOptions) -> Result<Box<dyn Dataset>> {
         options.refuse_unknown(self.options(), self.name())?;
         Ok(match self {
-            Self::Idx => Box::new(Idx::open(path, split)?),
+            Self::Idx => Box::new(Idx::open(path, split, options)?),
             Self::Cifar if CifarSheets::is_at(path) => Box::new(CifarSheets::open(path, split)?),
             Self::Cifar => Box::new(Cifar::open(path, split)?),
             Self::Stl10 => Box::new(Stl10::open(path, split)?),

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use rand::seq::SliceRandom;
 
-use super::hdf5::{holds, read};
+use super::hdf5::read;
 use super::image_array::FoundArray;
 use super::{Hdf5, ImageArray, ReadOptions, Split};
 use crate::{Error, Purpose, Result, generator};
@@ -77,8 +77,8 @@ const SDSS_CLASSES: [&str; 10] = [
 impl Galaxy10 {
     /// Whether the path is an HDF5 file that is one of the two sets.
     pub(super) fn is_at(path: &Path) -> bool {
-        let Some(file) = Hdf5::find(path).filter(|file| holds(file, &NAMES)) else { return false };
-        read(&file, &names()).is_ok_and(|found| Edition::exactly(&found).is_some())
+        let found = Hdf5::find(path).and_then(|file| read(&file, &names()).ok());
+        found.is_some_and(|found| Edition::exactly(&found).is_some())
     }
 
     /// Opens a split. If the options name datasets, the file is read as any other HDF5 file.

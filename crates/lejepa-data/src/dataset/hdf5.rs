@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::galaxy10::Galaxy10;
 #[cfg(feature = "hdf5")]
-pub(super) use super::hdf5_file::{holds, read};
+pub(super) use super::hdf5_file::read;
 use super::npy::begins_with;
 use super::{ImageArray, ReadOptions, Split, listing};
 use crate::{Error, Result};
@@ -76,11 +76,6 @@ pub(super) fn invalid(path: &Path, problem: impl Into<String>) -> Error {
 #[cfg(not(feature = "hdf5"))]
 pub(super) fn read(path: &Path, _options: &ReadOptions) -> Result<super::image_array::FoundArray> {
     Err(Error::BuiltWithout { what: "HDF5", feature: "hdf5", path: path.into() })
-}
-
-#[cfg(not(feature = "hdf5"))]
-pub(super) fn holds(_path: &Path, _names: &[&str]) -> bool {
-    false
 }
 
 #[cfg(test)]

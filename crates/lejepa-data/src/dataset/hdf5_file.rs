@@ -11,7 +11,9 @@ use ndarray::IxDyn;
 use super::ReadOptions;
 use super::array_labels::{check_label_shape, check_labels, wrong_label_type};
 use super::hdf5::invalid;
+use super::hdf5_examination::examine;
 use super::image_array::{FoundArray, ImageShape, ImageSource, wrong_image_type};
+use super::unpack_limit::UnpackLimit;
 use crate::{Error, Result, regular_file};
 
 const IMAGES: [&str; 4] = ["images", "image", "x", "data"];
@@ -30,13 +32,36 @@ const CACHE_SLOTS: usize = 12_421;
 /// Unpacking more than this for one image is worth a note.
 const SLOW_BYTES: usize = 8 << 20;
 
-/// Whether a file has datasets with all of these names.
-pub(super) fn holds(path: &Path, names: &[&str]) -> bool {
-    Hdf5File::open(path, USUAL_CACHE).is_ok_and(|file| names.iter().all(|name| file.has(name)))
-}
-
 /// Finds the images of a file and reads their labels.
 pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<FoundArray> {
+    examine(path, options)?;
+    Ok(read_at_once(path, options)?.0)
+}
+
+/// Reads all that may be read later, with a sign of life now and then.
+pub(super) fn read_all(
+    path: &Path,
+    options: &ReadOptions,
+    sign: &mut dyn FnMut() -> Result<()>,
+) -> Result<()> {
+    /// Images between two signs.
+    const OFTEN: usize = 16;
+    sign()?;
+    let (found, layout) = read_at_once(path, options)?;
+    let last = found.shape.count.saturating_sub(1);
+    // Images that nothing was done to are where they should be, or outside the file.
+    let step = if layout == Layout::Chunked { 1 } else { last.max(1) };
+    for row in (0..found.shape.count).step_by(step) {
+        // An image that cannot be read is an error when it is asked for.
+        let _ = found.source.read(row);
+        if row % OFTEN == 0 {
+            sign()?;
+        }
+    }
+    Ok(())
+}
+
+fn read_at_once(path: &Path, options: &ReadOptions) -> Result<(FoundArray, Layout)> {
     let mut file = Hdf5File::open(path, USUAL_CACHE)?;
     let name = match &options.images {
         Some(name) => name.clone(),
@@ -45,7 +70,7 @@ pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<FoundArray> {
     let mut dataset = file.dataset(&name)?;
     let in_images = |problem| invalid(path, format!("{name}: {problem}"));
     let shape = image_shape(&dataset).map_err(in_images)?;
-    file.check_storage(&dataset).map_err(in_images)?;
+    let layout = file.check_storage(&dataset, options.unpack_limit()).map_err(in_images)?;
     let unpacked = bytes_unpacked_for_one_image(&dataset);
     if unpacked > USUAL_CACHE {
         // The cache is a setting of the file, and only of one that is not open yet.
@@ -70,13 +95,13 @@ pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<FoundArray> {
     let labels = match &labels_name {
         Some(name) => {
             let dataset = file.dataset(name)?;
-            let labels = file.labels(&dataset, shape.count);
+            let labels = file.labels(&dataset, shape.count, options.unpack_limit());
             Some(labels.map_err(|problem| invalid(path, format!("{name}: {problem}")))?)
         }
         None => None,
     };
     let source = Box::new(Hdf5Images { path: path.into(), dataset });
-    Ok(FoundArray { path: path.into(), name, shape, source, labels, labels_name, notes })
+    Ok((FoundArray { path: path.into(), name, shape, source, labels, labels_name, notes }, layout))
 }
 
 #[derive(Debug)]
@@ -160,13 +185,18 @@ impl<'a> Hdf5File<'a> {
         Ok(dataset)
     }
 
-    fn labels(&self, dataset: &hdf5::Dataset, images: usize) -> std::result::Result<Vec<usize>, String> {
+    fn labels(
+        &self,
+        dataset: &hdf5::Dataset,
+        images: usize,
+        limit: UnpackLimit,
+    ) -> std::result::Result<Vec<usize>, String> {
         match value_type(dataset)? {
             TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_) => {}
             other => return Err(wrong_label_type(&other.to_string())),
         }
         check_label_shape(&dataset.get_shape().map_err(text)?, images)?;
-        self.check_storage(dataset)?;
+        self.check_storage(dataset, limit)?;
         // HDF5 turns larger unsigned numbers into the largest signed one, which is refused too.
         let values = dataset.read_raw::<i64>().map_err(text)?;
         check_labels(values.into_iter().map(i128::from))
@@ -174,7 +204,11 @@ impl<'a> Hdf5File<'a> {
 
     /// Refuses what lies in other files, and shapes that the file's length cannot hold: memory is
     /// never taken because a header asks for it.
-    fn check_storage(&self, dataset: &hdf5::Dataset) -> std::result::Result<(), String> {
+    fn check_storage(
+        &self,
+        dataset: &hdf5::Dataset,
+        unpack_limit: UnpackLimit,
+    ) -> std::result::Result<Layout, String> {
         let stored = dataset.create_plist().map_err(text)?;
         let limit = match stored.layout() {
             Layout::Contiguous | Layout::Compact => self.length,
@@ -196,7 +230,10 @@ impl<'a> Hdf5File<'a> {
         if stored.layout() != Layout::Chunked && expected != got {
             return Err(format!("expected {expected} bytes for shape {:?}, got {got}", dataset.shape()));
         }
-        Ok(())
+        let chunk =
+            stored.chunk().unwrap_or_default().iter().fold(value_size, |product, size| product * size);
+        unpack_limit.check("a chunk", chunk as u64)?;
+        Ok(stored.layout())
     }
 
     /// The datasets of the file, for messages: not all of them if there are many.

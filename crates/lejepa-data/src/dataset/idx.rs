@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use flate2::bufread::GzDecoder;
 
-use super::{Dataset, Split};
+use super::unpack_limit::UnpackLimit;
+use super::{Dataset, ReadOptions, Split};
 use crate::{Error, Image, Result, Stored, regular_file};
 
 /// Grey images of one size with labels, held in memory.
@@ -34,10 +35,11 @@ impl Idx {
 
     /// Reads `train-images-idx3-ubyte` and `train-labels-idx1-ubyte` (`t10k-` for the test split),
     /// with or without `.gz`.
-    pub(super) fn open(folder: &Path, split: Split) -> Result<Self> {
+    pub(super) fn open(folder: &Path, split: Split, options: &ReadOptions) -> Result<Self> {
         let images = images_file(folder, split)
             .ok_or_else(|| Error::NoSplit { split: split.name(), path: folder.into() })?;
-        let (shape, pixels) = read(&images, 3)?;
+        let limit = options.unpack_limit();
+        let (shape, pixels) = read(&images, 3, limit)?;
         let [count, height, width] = shape[..] else {
             return Err(invalid(&images, "images need three axes"));
         };
@@ -45,7 +47,7 @@ impl Idx {
             return Err(invalid(&images, format!("no pixels: {count} images of {height}x{width}")));
         }
         let labels = match find(folder, split, "labels-idx1") {
-            Some(path) => Some(read_labels(&path, count)?),
+            Some(path) => Some(read_labels(&path, count, limit)?),
             None => None,
         };
         let class_count = labels.iter().flatten().max().map_or(0, |&largest| usize::from(largest) + 1);
@@ -107,8 +109,8 @@ fn find(folder: &Path, split: Split, kind: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-fn read_labels(path: &Path, images: usize) -> Result<Vec<u8>> {
-    let (shape, labels) = read(path, 1)?;
+fn read_labels(path: &Path, images: usize, limit: UnpackLimit) -> Result<Vec<u8>> {
+    let (shape, labels) = read(path, 1, limit)?;
     if shape != [images] {
         return Err(invalid(path, format!("{} labels for {images} images", labels.len())));
     }
@@ -116,7 +118,7 @@ fn read_labels(path: &Path, images: usize) -> Result<Vec<u8>> {
 }
 
 /// The sizes and values of an IDX file with `rank` axes.
-fn read(path: &Path, rank: usize) -> Result<(Vec<usize>, Vec<u8>)> {
+fn read(path: &Path, rank: usize, limit: UnpackLimit) -> Result<(Vec<usize>, Vec<u8>)> {
     let failed = |source: std::io::Error| match source.kind() {
         std::io::ErrorKind::UnexpectedEof => invalid(path, "it ends too early"),
         // What the decoder calls data that its checksum does not fit.
@@ -144,6 +146,7 @@ fn read(path: &Path, rank: usize) -> Result<(Vec<usize>, Vec<u8>)> {
         .iter()
         .try_fold(1usize, |product, &size| product.checked_mul(size))
         .ok_or_else(|| invalid(path, format!("sizes overflow: {shape:?}")))?;
+    limit.check("it", expected as u64).map_err(|problem| invalid(path, problem))?;
     // Memory grows with what is really there, whatever the header promises.
     let mut values = Vec::new();
     reader.take(expected as u64 + 1).read_to_end(&mut values).map_err(failed)?;
@@ -195,7 +198,7 @@ mod tests {
     }
 
     fn error_of(files: &[(&str, Vec<u8>)]) -> String {
-        Idx::open(folder(files).path(), Split::Train).unwrap_err().to_string()
+        Idx::open(folder(files).path(), Split::Train, &ReadOptions::default()).unwrap_err().to_string()
     }
 
     #[test]
@@ -217,7 +220,10 @@ mod tests {
     #[test]
     fn labels_are_not_needed() {
         let unlabelled = folder(&[("train-images-idx3-ubyte", images(5))]);
-        assert_eq!(Idx::open(unlabelled.path(), Split::Train).unwrap().label(0), None);
+        assert_eq!(
+            Idx::open(unlabelled.path(), Split::Train, &ReadOptions::default()).unwrap().label(0),
+            None
+        );
     }
 
     #[test]
@@ -254,9 +260,25 @@ mod tests {
     }
 
     #[test]
+    fn a_few_bytes_do_not_become_more_than_the_limit() {
+        // Nearly 2 MB of zeros in 2 KB.
+        let packed = folder(&[("train-images-idx3-ubyte.gz", gzip(&images(300_000)))]);
+        let open = |unpack_limit| {
+            let options = ReadOptions { unpack_limit, ..Default::default() };
+            Idx::open(packed.path(), Split::Train, &options)
+        };
+        assert!(open(None).is_ok() && open(Some(2)).is_ok());
+        let message = open(Some(1)).unwrap_err().to_string();
+        assert!(
+            message.contains("more than the limit of 1 MB: set `data.options.unpack_limit`"),
+            "{message}"
+        );
+    }
+
+    #[test]
     fn a_split_that_is_not_there_is_named() {
         let folder = folder(&[("train-images-idx3-ubyte", images(5))]);
-        let message = Idx::open(folder.path(), Split::Test).unwrap_err().to_string();
+        let message = Idx::open(folder.path(), Split::Test, &ReadOptions::default()).unwrap_err().to_string();
         assert!(message.contains("no test split"), "{message}");
     }
 }

@@ -22,6 +22,8 @@ mod format;
 mod galaxy10;
 mod hdf5;
 #[cfg(feature = "hdf5")]
+mod hdf5_examination;
+#[cfg(feature = "hdf5")]
 mod hdf5_file;
 mod held_out;
 mod idx;
@@ -51,6 +53,7 @@ mod stl10;
 mod stored;
 mod subset;
 mod training_data;
+mod unpack_limit;
 mod webdataset;
 
 pub use cached::{CachePlace, Cached};
@@ -58,6 +61,8 @@ pub use fingerprint::{FileFacts, Fingerprinter, Hashing};
 use folder::ImageFolder;
 pub use format::Format;
 use hdf5::Hdf5;
+#[cfg(feature = "hdf5")]
+pub use hdf5_examination::{Hdf5Examiner, examine_hdf5};
 pub use held_out::held_out;
 use idx::Idx;
 use image_array::ImageArray;

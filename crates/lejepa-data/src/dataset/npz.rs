@@ -19,6 +19,7 @@ use super::image_array::FoundArray;
 use super::npy::array_names;
 use super::npy_array::NpyArray;
 use super::npy_header::{self, NpyHeader};
+use super::unpack_limit::UnpackLimit;
 use super::{ImageArray, ReadOptions, Split, checksum, mapped_file};
 use crate::{Error, Result, regular_file};
 
@@ -34,7 +35,7 @@ impl Npz {
 
     /// Reads the arrays of a split. Named arrays are a training split.
     pub(super) fn open(path: &Path, split: Split, options: &ReadOptions) -> Result<ImageArray> {
-        let mut archive = Archive::open(path)?;
+        let mut archive = Archive::open(path, options.unpack_limit())?;
         let (images, labels) = archive.choose(split, options)?;
         let array = archive.array(&images)?;
         let (shape, source) = array.images().map_err(|problem| archive.invalid_member(&images, problem))?;
@@ -65,14 +66,15 @@ struct Archive<'a> {
     path: &'a Path,
     bytes: Bytes,
     zip: ZipArchive<Cursor<Bytes>>,
+    limit: UnpackLimit,
 }
 
 impl<'a> Archive<'a> {
-    fn open(path: &'a Path) -> Result<Self> {
+    fn open(path: &'a Path, limit: UnpackLimit) -> Result<Self> {
         let bytes = mapped_file::map(path)?;
         let zip =
             ZipArchive::new(Cursor::new(bytes.clone())).map_err(|error| invalid(path, error.to_string()))?;
-        Ok(Self { path, bytes, zip })
+        Ok(Self { path, bytes, zip, limit })
     }
 
     /// The names of the images and labels to read.
@@ -132,6 +134,7 @@ impl<'a> Archive<'a> {
         // Memory grows with what is there, and only as far as the header of the array says.
         read(npy_header::LONGEST as u64, &mut bytes)?;
         let expected = NpyHeader::parse(&bytes)?.file_length()?;
+        self.limit.check("it", expected as u64)?;
         let missing = expected.saturating_sub(bytes.len()) as u64;
         read(missing.saturating_add(1), &mut bytes)?;
         Ok(Bytes::from(bytes))
@@ -260,6 +263,26 @@ mod tests {
             let message = problem_with(&path, names(None, None));
             assert!(message.contains("images: ") && message.contains("hecksum"), "{method}: {message}");
         }
+    }
+
+    #[test]
+    fn a_few_bytes_do_not_become_more_than_the_limit() {
+        use std::io::Write;
+        let text = "{'descr': '|u1', 'fortran_order': False, 'shape': (2048, 32, 32), }\n";
+        let header = [b"\x93NUMPY\x01\x00", &(text.len() as u16).to_le_bytes()[..], text.as_bytes()].concat();
+        let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+        let options =
+            zip::write::SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+        writer.start_file("images.npy", options).unwrap();
+        writer.write_all(&[header, vec![0; 2 << 20]].concat()).unwrap();
+        let (_folder, path) = written("zeros.npz", writer.finish().unwrap().get_ref());
+        let limited = |unpack_limit| ReadOptions { unpack_limit: Some(unpack_limit), ..Default::default() };
+        assert_eq!(open_with(&path, limited(3)).unwrap().len(), 2048);
+        let message = problem_with(&path, limited(1));
+        assert!(
+            message.contains("images: it asks for 2 MB of memory, more than the limit of 1 MB"),
+            "{message}"
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cut_files::CutFiles;
 use super::listing::is_image;
+use super::unpack_limit::UnpackLimit;
 use super::{Format, ImageFile, ImageFiles, Split, numbered};
 use crate::{Dataset, Error, Result};
 
@@ -39,6 +40,10 @@ pub struct ReadOptions {
     /// Whether JPEG files that are cut off or damaged are taken, with grey for what is missing; for every format.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub accept_truncated: bool,
+    /// Megabytes that packed data may ask for: an array of npz, an IDX file, a page of Parquet, a chunk of HDF5;
+    /// 8192 if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unpack_limit: Option<u64>,
 }
 
 impl SourceConfig {
@@ -57,6 +62,10 @@ impl ReadOptions {
     /// Whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    pub(super) fn unpack_limit(&self) -> UnpackLimit {
+        UnpackLimit::new(self.unpack_limit)
     }
 
     /// What holds for every format.

@@ -4,6 +4,7 @@
 //! colour. What a decoder would make up, clip or drop is an error: see [`sample_format`], [`frames`] and [`jpeg`].
 
 mod frames;
+mod guard;
 mod jpeg;
 #[cfg(feature = "datasets")]
 pub(crate) mod left_out;
@@ -17,6 +18,7 @@ use ::image::metadata::Orientation;
 use ::image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader};
 
 use crate::{Error, Image, Result};
+use guard::guarded;
 
 /// The version of everything between the bytes of a file and the pixels that an encoder sees: decoding,
 /// resizing and preprocessing. Whoever changes a pixel raises it, and what was computed before is not found
@@ -34,6 +36,10 @@ pub(crate) struct Encoded<'a> {
 impl<'a> Encoded<'a> {
     /// Reads the header, and refuses images that are too large or hold what 8 bits of grey or colour cannot.
     pub(crate) fn open(bytes: &'a [u8]) -> Result<Self> {
+        guarded(|| Self::read_header(bytes))
+    }
+
+    fn read_header(bytes: &'a [u8]) -> Result<Self> {
         let reader = ImageReader::new(Cursor::new(bytes))
             .with_guessed_format()
             .map_err(|error| Error::Decode(ImageError::IoError(error)))?;
@@ -67,8 +73,10 @@ impl<'a> Encoded<'a> {
 
     /// The upright image, with grey for what is missing of a JPEG file.
     pub(crate) fn decode_what_is_there(self) -> Result<Image> {
-        let decoded = DynamicImage::from_decoder(self.decoder).map_err(Error::Decode)?;
-        upright(decoded, self.orientation)
+        guarded(|| {
+            let decoded = DynamicImage::from_decoder(self.decoder).map_err(Error::Decode)?;
+            upright(decoded, self.orientation)
+        })
     }
 }
 

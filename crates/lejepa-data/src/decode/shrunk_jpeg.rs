@@ -6,6 +6,7 @@ use ::image::metadata::Orientation;
 use ::image::{DynamicImage, GrayImage, ImageError, ImageFormat, RgbImage};
 use jpeg_decoder::{Decoder, PixelFormat};
 
+use super::guard::guarded;
 use super::{jpeg, upright};
 use crate::{Error, Image, Result};
 
@@ -21,6 +22,10 @@ pub(crate) fn saves_time(bytes: &[u8], shrink: usize) -> bool {
 /// Decodes a JPEG at no less than `1 / shrink` of its size.
 pub(crate) fn decode(bytes: &[u8], shrink: usize, orientation: Orientation) -> Result<Image> {
     jpeg::check(bytes)?;
+    guarded(|| decode_whole(bytes, shrink, orientation))
+}
+
+fn decode_whole(bytes: &[u8], shrink: usize, orientation: Orientation) -> Result<Image> {
     let mut decoder = Decoder::new(bytes);
     decoder.set_max_decoding_buffer_size(Image::PIXEL_LIMIT * 4);
     decoder.read_info().map_err(failed)?;

@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     data: Option<PathBuf>,
 
     /// Folder in which the sets of the suite lie, under their official names
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["data", "format", "fold", "images", "labels", "accept_truncated"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["data", "format", "fold", "images", "labels", "accept_truncated", "unpack_limit"])]
     data_root: Option<PathBuf>,
 
     /// Split that is asked about [default: test, or validation where test has no labels, or a fifth held back]

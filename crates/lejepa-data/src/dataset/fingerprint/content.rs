@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use super::Hashing;
 use super::memo::{Memo, PathKey};
+use super::turn::Turn;
 use crate::regular_file;
 
 /// The hash of a file's content.
@@ -18,6 +19,8 @@ pub(super) type Content = blake3::Hash;
 
 /// Files are read in blocks of this size; larger ones by all cores at once.
 const BLOCK: usize = 16 << 20;
+/// So many bytes are worth waiting for another process that reads them already.
+const SHARED: u64 = 64 << 20;
 /// Between two looks at the caller: files and bytes.
 const BATCH_FILES: usize = 4096;
 const BATCH_BYTES: u64 = 256 << 20;
@@ -64,6 +67,7 @@ pub(super) struct Facts(pub(super) [u8; 16]);
 struct Stated {
     key: PathKey,
     facts: Option<Facts>,
+    changed: Option<Duration>,
     length: u64,
 }
 
@@ -79,11 +83,27 @@ impl Contents {
         observe: &mut dyn FnMut(Hashing) -> ControlFlow<()>,
     ) -> Option<Vec<Option<Content>>> {
         let stated: Vec<Stated> = files.par_iter().map(|file| Stated::of(file)).collect();
+        let recall = |known: &Memo| -> (Vec<Option<Content>>, Vec<usize>) {
+            let contents = stated.iter().map(|file| known.get(&file.key, file.facts.as_ref()?));
+            let contents: Vec<Option<Content>> = contents.collect();
+            let unknown = (0..files.len()).filter(|&place| contents[place].is_none()).collect();
+            (contents, unknown)
+        };
+        let length = |unknown: &[usize]| unknown.iter().map(|&place| stated[place].length).sum();
         let mut known = memo.map(Memo::read).unwrap_or_default();
-        let mut contents: Vec<Option<Content>> =
-            stated.iter().map(|file| known.get(&file.key, file.facts.as_ref()?)).collect();
-        let unknown: Vec<usize> = (0..files.len()).filter(|&place| contents[place].is_none()).collect();
-        let mut hashing = Hashing { done: 0, total: unknown.iter().map(|&place| stated[place].length).sum() };
+        let (mut contents, mut unknown) = recall(&known);
+        let mut hashing = Hashing { done: 0, total: length(&unknown) };
+        let mut _turn = None;
+        if let (Some(memo), SHARED.., Some(&first)) = (memo, hashing.total, unknown.first())
+            && (trust.in_memory || !is_in_memory(&files[first]))
+            && unknown.iter().all(|&place| stated[place].is_settled(trust))
+        {
+            // Others may be about to learn the same: one process reads, and the others take it over.
+            _turn = Some(Turn::wait_for(memo, &mut || observe(hashing))?);
+            known = Memo::read(memo);
+            (contents, unknown) = recall(&known);
+            hashing.total = length(&unknown);
+        }
         let mut stopped = false;
         let mut learnt = HashMap::new();
         for batch in batches(&unknown, |place| stated[place].length) {
@@ -134,9 +154,19 @@ impl Stated {
         let metadata = std::fs::metadata(file).ok();
         Self {
             key: PathKey::of(file),
+            changed: metadata.as_ref().and_then(changed),
             facts: metadata.as_ref().and_then(facts),
             length: metadata.map_or(0, |metadata| metadata.len()),
         }
+    }
+}
+
+impl Stated {
+    /// Whether it was left alone for long enough to be remembered.
+    fn is_settled(&self, trust: Trust) -> bool {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok();
+        let age = now.zip(self.changed).and_then(|(now, changed)| now.checked_sub(changed));
+        age.is_some_and(|age| age > trust.untouched)
     }
 }
 
@@ -183,6 +213,12 @@ fn hash_large(path: &Path, observe: &mut dyn FnMut(u64) -> ControlFlow<()>) -> O
             return None;
         }
     }
+}
+
+/// The facts of a file that will not change unseen any more, to be remembered.
+#[cfg(feature = "hdf5")]
+pub(in crate::dataset) fn settled_facts(path: &Path) -> Option<Vec<u8>> {
+    settled(path, Trust::default()).map(|facts| facts.0.to_vec())
 }
 
 /// The facts of a file that will not change unseen any more.

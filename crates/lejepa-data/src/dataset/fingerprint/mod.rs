@@ -11,12 +11,15 @@
 
 mod content;
 mod memo;
+mod turn;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::{Dataset, Error, Result};
 pub use content::FileFacts;
+#[cfg(feature = "hdf5")]
+pub(super) use content::settled_facts;
 use content::{Content, Contents, Trust};
 
 /// How far the files of a dataset are read.

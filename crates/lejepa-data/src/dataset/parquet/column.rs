@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use super::super::array_labels::believed;
 use super::super::checksum;
+use super::super::unpack_limit::UnpackLimit;
 use super::content::Content;
 use super::page::{Place, Problem, find_values, look_up, present_rows};
 use super::page_cache::PageCache;
@@ -23,6 +24,7 @@ pub(super) struct Chunk {
     column: ColumnDescPtr,
     rows: usize,
     cache: Arc<PageCache>,
+    limit: UnpackLimit,
     pages: OnceLock<Pages>,
 }
 
@@ -58,7 +60,7 @@ impl Chunk {
         file: &Bytes,
         metadata: &ColumnChunkMetaData,
         rows: usize,
-        cache: Arc<PageCache>,
+        (cache, limit): (Arc<PageCache>, UnpackLimit),
     ) -> Result<Self, Problem> {
         let (codec, column) = (metadata.compression(), metadata.column_descr_ptr());
         match codec {
@@ -71,7 +73,7 @@ impl Chunk {
             (end <= file.len()).then_some(start..end)
         });
         let place = place.ok_or_else(|| format!("column {} lies outside the file", column.path()))?;
-        Ok(Self { bytes: file.slice(place), codec, column, rows, cache, pages: OnceLock::new() })
+        Ok(Self { bytes: file.slice(place), codec, column, rows, cache, limit, pages: OnceLock::new() })
     }
 
     /// The value of a row; none for a null.
@@ -213,6 +215,7 @@ impl Chunk {
     }
 
     fn content(&self, packed: Bytes, unpacked: usize) -> Result<Content, Problem> {
+        self.limit.check("a page", unpacked as u64)?;
         Content::new(packed, self.codec, unpacked, &self.cache)
     }
 }

@@ -64,7 +64,7 @@ impl Parquet {
         let (mut row_groups, mut values) = (Vec::new(), Vec::new());
         let mut first_shard: Option<Shard> = None;
         for (number, file) in files.iter().enumerate() {
-            let shard = Shard::open(file, &names, cache.clone())?;
+            let shard = Shard::open(file, &names, cache.clone(), options.unpack_limit())?;
             let first_in_set = values.len();
             for index in 0..shard.row_groups() {
                 let first = values.len();

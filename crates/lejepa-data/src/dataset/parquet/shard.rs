@@ -8,6 +8,7 @@ use ::parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroup
 use bytes::Bytes;
 
 use super::super::mapped_file::map;
+use super::super::unpack_limit::UnpackLimit;
 use super::column::Chunk;
 use super::invalid;
 use super::page_cache::PageCache;
@@ -25,6 +26,7 @@ pub(super) struct Shard {
     path: PathBuf,
     file: Bytes,
     cache: Arc<PageCache>,
+    limit: UnpackLimit,
     metadata: ParquetMetaData,
     images: usize,
     labels: Option<usize>,
@@ -36,7 +38,12 @@ const LABEL_COLUMNS: [&str; 3] = ["label", "fine_label", "labels"];
 const BELIEVED_ROWS: usize = 1_000_000;
 
 impl Shard {
-    pub(super) fn open(path: &Path, names: &ColumnNames<'_>, cache: Arc<PageCache>) -> Result<Self> {
+    pub(super) fn open(
+        path: &Path,
+        names: &ColumnNames<'_>,
+        cache: Arc<PageCache>,
+        limit: UnpackLimit,
+    ) -> Result<Self> {
         let file = map(path)?;
         let metadata = ParquetMetaDataReader::new().parse_and_finish(&file);
         let metadata = metadata.map_err(|error| invalid(path, error.to_string()))?;
@@ -44,7 +51,7 @@ impl Shard {
         if rows > BELIEVED_ROWS.max(file.len() / 16) {
             return Err(invalid(path, format!("it promises {rows} rows in {} bytes", file.len())));
         }
-        let mut shard = Self { path: path.into(), file, cache, metadata, images: 0, labels: None };
+        let mut shard = Self { path: path.into(), file, cache, limit, metadata, images: 0, labels: None };
         let find = |names: &[&str]| names.iter().find_map(|name| shard.column(name));
         let absent = |what: &str, names: &[&str], option: &str| {
             let columns = shard.columns().map(|(path, _)| path).collect::<Vec<_>>().join(", ");
@@ -80,7 +87,7 @@ impl Shard {
         let chunk = |column: usize| {
             let metadata =
                 group.columns().get(column).ok_or_else(|| damaged("a column is missing".into()))?;
-            Chunk::new(&self.file, metadata, rows, self.cache.clone()).map_err(damaged)
+            Chunk::new(&self.file, metadata, rows, (self.cache.clone(), self.limit)).map_err(damaged)
         };
         let labels = match self.labels {
             Some(column) => chunk(column)?.labels(first_row).map_err(damaged)?,

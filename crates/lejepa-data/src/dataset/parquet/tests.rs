@@ -145,6 +145,15 @@ fn labels_must_fit_the_class_names() {
 }
 
 #[test]
+fn a_page_does_not_become_more_than_the_limit() {
+    let options = ReadOptions { unpack_limit: Some(0), ..Default::default() };
+    for name in ["zstd.parquet", "full.parquet"] {
+        let message = Parquet::open(&fixture(name), Split::Train, &options).unwrap_err().to_string();
+        assert!(message.contains("a page asks for 0 MB of memory, more than the limit of 0 MB"), "{message}");
+    }
+}
+
+#[test]
 fn labels_that_cannot_be_classes_are_named_with_file_and_row() {
     let message = open("absurd.parquet", Split::Train).unwrap_err().to_string();
     assert!(message.contains("row 1: expected labels from 0 to 1000000, got 5000000000"), "{message}");
