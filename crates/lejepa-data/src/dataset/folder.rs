@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::listing::{Listing, folders_of_images, has_images};
-use super::{ImageFile, ImageFiles, Split};
+use super::{ImageFile, ImageFiles, Split, listing};
 use crate::{Error, Result};
 
 /// Opens image files in a folder.
@@ -68,6 +68,12 @@ impl ImageFolder {
         }
         Ok(ImageFiles::found(&own.path, files, class_names, notes))
     }
+}
+
+/// The first training images of a folder, without a list of all.
+pub(super) fn first_images(root: &Path, count: usize) -> Vec<PathBuf> {
+    let train = root.join("train");
+    listing::first_images(if train.is_dir() { &train } else { root }, count)
 }
 
 /// The folders of a set's splits.

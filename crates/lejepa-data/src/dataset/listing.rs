@@ -114,6 +114,28 @@ impl LeftOut {
     }
 }
 
+/// The first images below a folder, in the same order; no more folders are read than it takes.
+pub(super) fn first_images(folder: &Path, count: usize) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    // What is still to be looked at, the next one last.
+    let mut waiting = vec![(folder.to_path_buf(), Kind::Folder { by_link: false })];
+    while let Some((path, kind)) = waiting.pop()
+        && found.len() < count
+    {
+        match kind {
+            Kind::Image => found.push(path),
+            // Links to folders might lead in a circle.
+            Kind::Folder { by_link: false } => {
+                let mut below = entries(&path).unwrap_or_default();
+                below.sort_unstable_by(|(one, _), (other, _)| other.cmp(one));
+                waiting.extend(below.into_iter().map(|(name, kind)| (path.join(name), kind)));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
 /// The folders directly below a folder that hold images, in any order.
 pub(super) fn folders_of_images(folder: &Path) -> Result<Vec<String>> {
     let entries = entries(folder)?;
@@ -239,6 +261,13 @@ mod tests {
         classes.sort_unstable();
         assert_eq!(classes, ["a", "b"]);
         assert!(Listing::of(folder.path()).unwrap().notes(folder.path()).is_empty());
+        let first = first_images(folder.path(), 3);
+        assert!(
+            first
+                .iter()
+                .map(|path| path.strip_prefix(folder.path()).unwrap())
+                .eq(expected[..3].iter().map(Path::new))
+        );
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::held_out::without_held_out;
-use super::{Dataset, Format, Joined, ReadOptions, SourceConfig, Split, open_source};
-use crate::{Error, Part, Result};
+use super::{Dataset, Format, Joined, ReadOptions, SourceConfig, Split, folder, open_source};
+use crate::{Error, Image, Part, Result};
 
 /// The `[data]` table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -148,6 +148,28 @@ impl DataConfig {
         })?;
         let (format, splits, options) = (self.format, self.splits.clone(), self.options.clone());
         Ok(vec![MixtureConfig { path, format, splits, options, weight: None }])
+    }
+
+    /// Some of the images, for a look; fewer if not so many can be read. Of a folder no more is listed than that
+    /// takes, however many files there are.
+    pub fn first_images(&self, count: usize) -> Vec<Image> {
+        /// Some may be broken.
+        const TRIES: usize = 4;
+        let sources = self.sources().unwrap_or_default();
+        if let [MixtureConfig { path, format, splits, options, .. }] = &sources[..]
+            && splits.is_empty()
+        {
+            let source = SourceConfig { path: path.clone(), format: *format, options: options.clone() };
+            if source.recognise().is_ok_and(|format| format == Format::Folder) {
+                let files = folder::first_images(path, TRIES * count);
+                return files.iter().filter_map(|file| Image::open(file).ok()).take(count).collect();
+            }
+        }
+        let Ok(TrainingData { dataset, .. }) = self.open(&mut Ok) else { return Vec::new() };
+        (0..dataset.len().min(TRIES * count))
+            .filter_map(|index| dataset.image(index).ok())
+            .take(count)
+            .collect()
     }
 
     /// Opens all datasets. `prepare` sees each of them first, and may put a cache before it.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use candle_core::{Device, Tensor};
-use lejepa_data::{Dataset, Image};
+use lejepa_data::Image;
 use lejepa_embed::{Encoder, EncoderBuilder, Preprocess};
 use lejepa_model::Pass;
 use lejepa_train::{Model, TrainConfig};
@@ -34,9 +34,10 @@ impl fmt::Display for SampleImages {
 impl SampleImages {
     /// Training images, or made-up ones where the data is not at hand any more.
     pub(super) fn of(config: &TrainConfig) -> Result<Self> {
-        let opened = config.data.open(&mut Ok);
-        let images = opened.map_or_else(|_| Vec::new(), |data| readable_images(&*data.dataset));
-        if images.len() == IMAGES {
+        let found = config.data.first_images(IMAGES);
+        if !found.is_empty() {
+            // With few images, some more than once.
+            let images = found.iter().cycle().take(IMAGES).cloned().collect();
             return Ok(Self { images, kind: "training" });
         }
         let preprocess = config.preprocess()?;
@@ -49,12 +50,6 @@ impl SampleImages {
         let images = (0..IMAGES).map(made_up).collect::<lejepa_data::Result<_>>()?;
         Ok(Self { images, kind: "made-up" })
     }
-}
-
-/// The first images that can be read; with few images, some more than once.
-fn readable_images(dataset: &dyn Dataset) -> Vec<Image> {
-    let attempts = (0..4 * IMAGES).map(|index| index % dataset.len());
-    attempts.filter_map(|index| dataset.image(index).ok()).take(IMAGES).collect()
 }
 
 /// How far an exported encoder is from the one that it is of.
