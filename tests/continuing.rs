@@ -5,9 +5,9 @@
 mod fixture;
 
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 
-use fixture::{lejepa, lejepa_succeeds, workspace, write_stripes};
+use fixture::{LEJEPA, lejepa, lejepa_succeeds, workspace, write_stripes};
 use serde_json::Value;
 
 const TRAIN: [&str; 5] = ["train", "--config", "train.toml", "--out", "run"];
@@ -267,4 +267,71 @@ fn a_run_of_a_version_with_other_defaults_goes_on() {
         bytes[8 + header..].to_vec()
     };
     assert!(weights(&whole) == weights(&std::fs::read(checkpoint(path, 10)).unwrap()));
+}
+
+#[test]
+fn the_number_of_threads_decides_nothing() {
+    // Large enough that work is divided among threads.
+    let vit = "encoder={ arch = \"vit\", image_size = 16, channels = 1, patch_size = 2, dim = 48, depth = 2, heads = 3 }";
+    let resnet = "encoder={ arch = \"resnet\", image_size = 32, channels = 1, depths = [1, 1, 1, 1], widths = [16, 16, 32, 32] }";
+    let convnext = "encoder={ arch = \"convnextv2\", image_size = 32, channels = 1, depths = [1, 1, 1, 1], widths = [16, 16, 32, 32] }";
+    for encoder in [vit, resnet, convnext] {
+        let folder = workspace();
+        let path = folder.path();
+        let last = |threads: [&str; 2], out: &str| {
+            let train = |threads: &str| {
+                let mut command = Command::new(LEJEPA);
+                command.current_dir(path).env("RAYON_NUM_THREADS", threads);
+                command.args([
+                    "train",
+                    "--config",
+                    "train.toml",
+                    "--out",
+                    out,
+                    "--steps",
+                    "4",
+                    "--batch",
+                    "40",
+                ]);
+                command.args([
+                    "--set",
+                    encoder,
+                    "--set",
+                    "views.local_size=32",
+                    "--set",
+                    "projector.hidden=[96]",
+                ]);
+                command.args(["--set", "train.checkpoint_every=2", "--set", "loss.slices=200"]);
+                let output = command.output().unwrap();
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            };
+            train(threads[0]);
+            let last = path.join(out).join("checkpoints/step-00000004.safetensors");
+            if threads[0] != threads[1] {
+                std::fs::remove_file(&last).unwrap();
+                train(threads[1]);
+            }
+            std::fs::read(last).unwrap()
+        };
+        let one = last(["1", "1"], "one");
+        assert!(one == last(["3", "3"], "three"), "{encoder}");
+        assert!(one == last(["7", "2"], "seven, then two"), "{encoder}");
+    }
+}
+
+#[test]
+fn a_look_that_a_session_did_not_come_to_is_taken_by_the_next() {
+    let folder = workspace();
+    let path = folder.path();
+    train(path, &["--steps", "10", "--set", "watch.every=5"]);
+    let looks = path.join("run/watch.jsonl");
+    let whole = std::fs::read_to_string(&looks).unwrap();
+    assert_eq!(whole.lines().count(), 3);
+    // As if it had been killed between the last checkpoint and its look.
+    let kept: String = whole.lines().take(2).map(|line| format!("{line}\n")).collect();
+    std::fs::write(&looks, kept).unwrap();
+    lejepa_succeeds(path, &["train", "--out", "run"]);
+    assert_eq!(std::fs::read_to_string(&looks).unwrap(), whole);
+    lejepa_succeeds(path, &["train", "--out", "run"]);
+    assert_eq!(std::fs::read_to_string(&looks).unwrap(), whole, "and not twice");
 }

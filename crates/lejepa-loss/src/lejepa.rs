@@ -127,10 +127,15 @@ impl LejepaLoss {
         self.combine(&views, sigreg)
     }
 
-    /// The value of the `sigreg` term for a perfect isotropic Gaussian with so many samples per view, if
-    /// it is known.
-    pub fn sigreg_floor(&self, samples: usize) -> Option<f64> {
-        self.sigreg.floor(samples)
+    /// The value of the `sigreg` term for so many views of so many samples, all of them drawn from an isotropic
+    /// Gaussian, if it is known. Pooled views are one sample of that many more rows.
+    ///
+    /// Pooled views that agree, as they should in the end, are not drawn one by one: their term stays above.
+    pub fn sigreg_floor(&self, views: usize, samples: usize) -> Option<f64> {
+        self.sigreg.floor(match self.views {
+            ViewPooling::Each => samples,
+            ViewPooling::Pooled => views * samples,
+        })
     }
 
     fn sigreg_input(&self, embeddings: &Tensor) -> Result<Tensor> {

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use candle_core::{DType, Device, Tensor, Var};
-use lejepa_loss::{EppsPulley, LossConfig, PredictionReduction, Sigreg};
+use lejepa_loss::{EppsPulley, LossConfig, PredictionReduction, Sigreg, StatisticConfig, ViewPooling};
 
 /// Both sides sum in f64, in a different order.
 const TOLERANCE: f64 = 1e-9;
@@ -102,7 +102,29 @@ fn a_gaussian_sample_scores_about_the_floor() {
     let loss = LossConfig::default().build().unwrap();
     let sigreg: f64 = loss.forward(&embeddings, 1, 0).unwrap().sigreg.to_scalar().unwrap();
     // 1024 slices of 16 dimensions: the mean over slices is within a few tenths of its expectation.
-    assert!((sigreg / loss.sigreg_floor(samples).unwrap() - 1.).abs() < 0.3, "{sigreg}");
+    assert!((sigreg / loss.sigreg_floor(1, samples).unwrap() - 1.).abs() < 0.3, "{sigreg}");
+}
+
+#[test]
+fn pooled_views_are_one_sample_with_the_floor_of_all_rows() {
+    use rand::SeedableRng;
+    use rand_distr::{Distribution, StandardNormal};
+
+    let mut generator = rand_chacha::ChaCha8Rng::seed_from_u64(0);
+    let (views, samples, dim) = (8, 64, 16);
+    let values: Vec<f64> =
+        (0..views * samples * dim).map(|_| StandardNormal.sample(&mut generator)).collect();
+    let embeddings = Tensor::from_vec(values, (views, samples, dim), &Device::Cpu).unwrap();
+    // Statistics whose floor falls with the number of samples.
+    for statistic in [StatisticConfig::VicregLimit {}, StatisticConfig::default()] {
+        for pooling in [ViewPooling::Each, ViewPooling::Pooled] {
+            let loss = LossConfig { statistic: statistic.clone(), views: pooling, ..LossConfig::default() };
+            let loss = loss.build().unwrap();
+            let sigreg: f64 = loss.forward(&embeddings, 2, 0).unwrap().sigreg.to_scalar().unwrap();
+            let ratio = sigreg / loss.sigreg_floor(views, samples).unwrap();
+            assert!((ratio - 1.).abs() < 0.4, "{statistic:?}, {pooling:?}: {ratio}");
+        }
+    }
 }
 
 #[test]

@@ -17,12 +17,28 @@ pub struct Parameters {
     device: Device,
     trainable: BTreeMap<String, Var>,
     buffers: BTreeMap<String, Var>,
+    /// Models get what is there, without gradients, instead of tensors of their own.
+    is_frozen: bool,
 }
 
 impl Parameters {
     /// An empty set whose first values `seed` decides.
     pub fn new(seed: u64, dtype: DType, device: &Device) -> Self {
-        Self { seed, dtype, device: device.clone(), trainable: BTreeMap::new(), buffers: BTreeMap::new() }
+        let (trainable, buffers) = (BTreeMap::new(), BTreeMap::new());
+        Self { seed, dtype, device: device.clone(), trainable, buffers, is_frozen: false }
+    }
+
+    /// The same tensors for a second model of the same kind, whose passes keep nothing for a backward pass. It sees
+    /// whatever becomes of the tensors.
+    pub fn frozen(&self) -> Self {
+        Self {
+            seed: self.seed,
+            dtype: self.dtype,
+            device: self.device.clone(),
+            trainable: self.trainable.clone(),
+            buffers: self.buffers.clone(),
+            is_frozen: true,
+        }
     }
 
     /// Where a model makes its parameters.
@@ -102,6 +118,9 @@ impl Scope<'_> {
         shape: impl Into<Shape>,
         first: Initialisation,
     ) -> Result<Tensor> {
+        if self.parameters.is_frozen {
+            return Ok(self.known(&self.parameters.trainable, name, &shape.into())?.as_detached_tensor());
+        }
         let (path, variable) = self.draw(name, shape.into(), first)?;
         let tensor = variable.as_tensor().clone();
         self.parameters.trainable.insert(path, variable);
@@ -110,9 +129,25 @@ impl Scope<'_> {
 
     /// Makes a tensor that is part of the model's state but not trained.
     pub fn buffer(&mut self, name: &str, shape: impl Into<Shape>, first: Initialisation) -> Result<Var> {
+        if self.parameters.is_frozen {
+            return self.known(&self.parameters.buffers, name, &shape.into()).cloned();
+        }
         let (path, variable) = self.draw(name, shape.into(), first)?;
         self.parameters.buffers.insert(path, variable.clone());
         Ok(variable)
+    }
+
+    /// What is there under this name.
+    fn known<'v>(&self, all: &'v BTreeMap<String, Var>, name: &str, shape: &Shape) -> Result<&'v Var> {
+        let name = self.path(name);
+        match all.get(&name) {
+            None => Err(Error::MissingTensor { name }),
+            Some(variable) if variable.shape() != shape => {
+                let (expected, got) = (shape.dims().to_vec(), variable.dims().to_vec());
+                Err(Error::TensorShape { name, expected, got })
+            }
+            Some(variable) => Ok(variable),
+        }
     }
 
     fn draw(&self, name: &str, shape: Shape, first: Initialisation) -> Result<(String, Var)> {
@@ -176,6 +211,22 @@ mod tests {
         weights.insert("head.weight".into(), mean);
         let message = parameters.load(&weights).unwrap_err().to_string();
         assert!(message.contains("head.weight"), "{message}");
+    }
+
+    #[test]
+    fn a_frozen_model_sees_what_becomes_of_the_tensors_and_tracks_nothing() {
+        let parameters = two_parameters(0);
+        let mut frozen = parameters.frozen();
+        let weight = frozen.root().enter("norm").parameter("weight", 3, Initialisation::Zeros).unwrap();
+        let mean = frozen.root().enter("norm").buffer("running_mean", 3, Initialisation::Ones).unwrap();
+        parameters.load(&values(&two_parameters(5))).unwrap();
+        let expected = parameters.trainable["norm.weight"].to_vec1::<f32>().unwrap();
+        assert_eq!(weight.to_vec1::<f32>().unwrap(), expected);
+        assert!(!(&weight * 2.).unwrap().track_op());
+        mean.set(&weight).unwrap();
+        assert_eq!(parameters.buffers()["norm.running_mean"].to_vec1::<f32>().unwrap(), expected);
+        assert!(frozen.root().enter("norm").parameter("bias", 3, Initialisation::Zeros).is_err());
+        assert!(frozen.root().enter("norm").parameter("weight", 4, Initialisation::Zeros).is_err());
     }
 
     #[test]

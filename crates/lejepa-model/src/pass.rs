@@ -21,6 +21,7 @@ struct Training {
     first_image: usize,
     tracking: bool,
     checked: bool,
+    dropping: bool,
     masking: f64,
     sums: Option<Arc<dyn SumAcross>>,
 }
@@ -40,8 +41,15 @@ impl Pass {
 
     /// Learns from the batch: its own statistics, stochastic depth. The seed decides all randomness.
     pub fn train(seed: u64) -> Self {
-        let training =
-            Training { seed, first_image: 0, tracking: true, checked: false, masking: 0., sums: None };
+        let training = Training {
+            seed,
+            first_image: 0,
+            tracking: true,
+            checked: false,
+            dropping: true,
+            masking: 0.,
+            sums: None,
+        };
         Self { training: Some(training) }
     }
 
@@ -54,6 +62,11 @@ impl Pass {
     /// Leaves running statistics alone, for a pass that is done twice.
     pub fn without_tracking(self) -> Self {
         self.change(|training| training.tracking = false)
+    }
+
+    /// Passes over no block, whatever the model's stochastic depth.
+    pub fn without_dropping(self) -> Self {
+        self.change(|training| training.dropping = false)
     }
 
     /// Stops with an error at the first tensor that holds a value which is not finite.
@@ -103,6 +116,11 @@ impl Pass {
     /// Whether somebody looks at the tensors between layers.
     pub(crate) fn is_checked(&self) -> bool {
         self.training.as_ref().is_some_and(|training| training.checked)
+    }
+
+    /// Whether blocks are passed over.
+    pub(crate) fn is_dropping(&self) -> bool {
+        self.training.as_ref().is_some_and(|training| training.dropping)
     }
 
     /// The share of patches that is hidden.

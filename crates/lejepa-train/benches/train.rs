@@ -11,7 +11,7 @@ use candle_core::Device;
 use lejepa_data::{Batch, ViewBatch, ViewSize};
 use lejepa_loss::LejepaLoss;
 use lejepa_model::stopwatch;
-use lejepa_train::{AdamW, Model, Objective, Override, TrainConfig};
+use lejepa_train::{AdamW, Model, Objective, Override, Purpose, TrainConfig};
 
 /// That of the command line.
 #[path = "../../lejepa-cli/src/allocator.rs"]
@@ -35,7 +35,7 @@ struct Case {
 const CASES: [Case; 4] = [
     Case {
         name: "vit-tiny",
-        recipe: &["encoder.arch=vit_tiny_patch16_224"],
+        recipe: &["encoder.arch=vit_tiny_patch16_224", "encoder.drop_path=0"],
         samples: 16,
         global: (2, 224),
         local: (6, 96),
@@ -49,6 +49,7 @@ const CASES: [Case; 4] = [
             "encoder.dim=192",
             "encoder.depth=6",
             "encoder.heads=3",
+            "encoder.drop_path=0",
         ],
         samples: 32,
         global: (8, 32),
@@ -149,7 +150,15 @@ impl Run {
     /// One step as the training loop takes it; the loss.
     fn step(&mut self) -> Result<f64> {
         let Self { model, loss, optimizer, batch } = self;
-        let objective = Objective { model, average: None, loss, seed: 0, masking: 0., micro_batch: None };
+        let objective = Objective {
+            model,
+            average: None,
+            loss,
+            seed: 0,
+            masking: 0.,
+            micro_batch: None,
+            purpose: Purpose::Step,
+        };
         let (terms, gradients) = objective.gradients(batch)?;
         let loss = terms.loss.to_scalar::<f32>()?;
         // The graph hangs on it; the training loop, too, keeps numbers alone.

@@ -26,7 +26,7 @@ pub struct AdamWConfig {
     pub warmup: f64,
     /// Decoupled weight decay.
     pub weight_decay: f64,
-    /// Whether vectors (norms, biases, layer scales) decay too.
+    /// Whether norms, biases, layer scales and learnt tokens and positions decay too.
     pub decay_norms_and_biases: bool,
     /// The largest norm of all gradients together; longer ones are scaled down to it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,6 +121,7 @@ impl AdamW {
         let square_correction = 1. - beta2.powf(self.steps as f64);
         for (name, parameter) in parameters {
             let Some(gradient) = gradients.get(&name) else { continue };
+            let is_weight = is_weight(&name, parameter);
             let moments = match self.moments.entry(name) {
                 std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
                 std::collections::btree_map::Entry::Vacant(entry) => {
@@ -129,8 +130,7 @@ impl AdamW {
                     entry.insert(Moments { mean: zeros()?, square: zeros()? })
                 }
             };
-            // Norms and biases, which are vectors, decay only if the recipe says so.
-            let is_decayed = self.config.decay_norms_and_biases || parameter.rank() > 1;
+            let is_decayed = self.config.decay_norms_and_biases || is_weight;
             let decay = if is_decayed { self.config.weight_decay } else { 0. };
             let update = Update {
                 betas: self.config.betas,
@@ -175,6 +175,13 @@ impl AdamW {
         }
         unknown
     }
+}
+
+/// Whether a parameter is multiplied with what passes, as matrices and kernels are. Others are added or scale:
+/// norms and biases, which are vectors, and the tokens and positions of a vision transformer.
+fn is_weight(name: &str, parameter: &Var) -> bool {
+    const ADDED: [&str; 3] = ["cls_token", "reg_token", "pos_embed"];
+    parameter.rank() > 1 && !ADDED.iter().any(|added| name.rsplit('.').next() == Some(*added))
 }
 
 /// The numbers of a step.
@@ -303,26 +310,35 @@ mod tests {
     }
 
     #[test]
-    fn norms_and_biases_decay_only_if_they_are_to() {
+    fn norms_biases_tokens_and_positions_decay_only_if_they_are_to() {
         let after = |decay_norms_and_biases| {
             let config = AdamWConfig { weight_decay: 0.5, decay_norms_and_biases, ..AdamWConfig::default() };
             let ones = |shape: &[usize]| {
                 Var::from_tensor(&Tensor::ones(shape, candle_core::DType::F64, &Device::Cpu).unwrap())
                     .unwrap()
             };
-            let (matrix, vector) = (ones(&[1, 1]), ones(&[1]));
-            let parameters = || [("matrix".to_string(), &matrix), ("vector".to_string(), &vector)];
+            let shapes: [(&str, &[usize]); 5] = [
+                ("encoder.blocks.0.attn.qkv.weight", &[1, 1]),
+                ("encoder.blocks.0.norm1.weight", &[1]),
+                ("encoder.cls_token", &[1, 1, 1]),
+                ("encoder.reg_token", &[1, 1, 1]),
+                ("encoder.pos_embed", &[1, 1, 1]),
+            ];
+            let variables = shapes.map(|(name, shape)| (name, ones(shape)));
+            let parameters = || variables.iter().map(|(name, variable)| (name.to_string(), variable));
             // A gradient of zero leaves the decay alone.
             let nothing = |variable: &Var| {
                 (variable.as_tensor() * variable.zeros_like().unwrap()).unwrap().sum_all().unwrap()
             };
-            let loss = (nothing(&matrix) + nothing(&vector)).unwrap();
+            let loss =
+                parameters().map(|(_, variable)| nothing(variable)).reduce(|all, one| (all + one).unwrap());
+            let loss = loss.unwrap();
             let mut gradients = Gradients::default();
             gradients.add(parameters(), &loss.backward().unwrap()).unwrap();
             AdamW::new(&config).step(parameters(), &gradients, 0.1).unwrap();
-            [&matrix, &vector].map(|variable| variable.sum_all().unwrap().to_scalar::<f64>().unwrap())
+            variables.each_ref().map(|(_, variable)| variable.sum_all().unwrap().to_scalar::<f64>().unwrap())
         };
-        assert_eq!(after(true), [0.95, 0.95]);
-        assert_eq!(after(false), [0.95, 1.]);
+        assert_eq!(after(true), [0.95; 5]);
+        assert_eq!(after(false), [0.95, 1., 1., 1., 1.]);
     }
 }

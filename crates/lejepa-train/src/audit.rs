@@ -4,7 +4,23 @@
 
 use candle_core::DType;
 
-use crate::{Error, Gradients, Result};
+use lejepa_data::Batch;
+
+use crate::{Error, Gradients, Objective, Purpose, Result};
+
+/// What is said of a gradient that is no number.
+pub(crate) const NOT_FINITE: &str = "a gradient that is not finite";
+
+/// Enough that a gradient which is zero is no coincidence.
+const SAMPLES: usize = 16;
+
+/// Fails with the names of all parameters that would not learn from such a batch. The model stays as it is; blocks
+/// that a step would pass over are not, for what is not used in one step is no fault.
+pub fn audit(objective: &Objective<'_>, batch: &Batch) -> Result<()> {
+    let few = batch.clone().first_samples(SAMPLES);
+    let (_terms, gradients) = Objective { purpose: Purpose::Audit, ..*objective }.gradients(&few)?;
+    audit_gradients(objective.model.trainable().map(|(name, _)| name), &gradients)
+}
 
 /// Fails with the names of all parameters that would not learn.
 pub fn audit_gradients(names: impl IntoIterator<Item = String>, gradients: &Gradients) -> Result<()> {
@@ -23,9 +39,7 @@ pub fn audit_gradients(names: impl IntoIterator<Item = String>, gradients: &Grad
             zero.push(name);
         }
     }
-    for (problem, names) in
-        [("no gradient", missing), ("a gradient that is not finite", not_finite), ("a zero gradient", zero)]
-    {
+    for (problem, names) in [("no gradient", missing), (NOT_FINITE, not_finite), ("a zero gradient", zero)] {
         if !names.is_empty() {
             return Err(Error::Audit { problem, names });
         }

@@ -344,6 +344,20 @@ mod tests {
     }
 
     #[test]
+    fn single_keys_of_views_can_be_given_without_a_preset() {
+        let config = load(&["views.local.count=8"]).unwrap();
+        assert_eq!((config.views.local.count, config.views.local.scale), (8, [0.05, 0.3]));
+        let config = load(&["views.global.scale=[0.5, 1.0]"]).unwrap();
+        assert_eq!((config.views.global.count, config.views.global.scale), (2, [0.5, 1.]));
+        let folder = tempfile::tempdir().unwrap();
+        let recipe = folder.path().join("train.toml");
+        std::fs::write(&recipe, "[views]\npreset = \"galaxies\"\nlocal.count = 3").unwrap();
+        let config = TrainConfig::load(Some(&recipe), &[]).unwrap();
+        assert_eq!((config.views.local.count, config.views.local.scale), (3, [0.1, 0.4]), "of the preset");
+        assert!(message(&["views.local.cuont=8"]).contains("cuont"));
+    }
+
+    #[test]
     fn a_preset_may_be_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mine.toml");

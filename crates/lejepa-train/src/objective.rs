@@ -5,21 +5,25 @@
 //! compares samples with each other, so that the mean over parts would be another loss. Therefore
 //!
 //! ```text
-//! features = encoder(part) for every part, without a graph
+//! features = encoder(part) for every part, without gradients
 //! loss, d loss / d features = projector and loss of all features
 //! for every part again: d loss / d weights += sum(encoder(part) * d loss / d features)
 //! ```
 //!
 //! which costs one more forward pass and keeps the graph of one part only. Batch normalisation inside an
 //! encoder sees the part alone.
+//!
+//! Averaged weights make the centres from whole images, without gradients. All views pass them, though centres are
+//! the means of the global ones alone: so that batch normalisation in the projector sees the same views on both
+//! sides, and an average that has just begun makes the centres that there would be without it.
 
 use candle_core::{Tensor, Var};
-use lejepa_data::{Batch, Purpose, ViewBatch, generator};
+use lejepa_data::{Batch, Purpose as Random, ViewBatch, generator};
 use lejepa_loss::{EmbeddedViews, LejepaLoss, LossTerms};
 use lejepa_model::{EncoderShape, Pass};
-use rand::RngCore;
+use rand::{Rng, RngCore};
 
-use crate::{Average, Gradients, Model, Result};
+use crate::{Average, Gradients, Layers, Model, Result};
 
 /// What a step minimises.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +40,18 @@ pub struct Objective<'a> {
     pub masking: f64,
     /// Samples that the encoder sees at a time; all of them if absent.
     pub micro_batch: Option<usize>,
+    /// What the gradients are for.
+    pub purpose: Purpose,
+}
+
+/// What gradients are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Purpose {
+    /// A step.
+    #[default]
+    Step,
+    /// To see whether every parameter gets one: no block is passed over, and running statistics stay as they are.
+    Audit,
 }
 
 /// Images of one size that pass the encoder together: some rows of `(views * samples, ..)`.
@@ -52,8 +68,12 @@ impl Objective<'_> {
         let mut gradients = Gradients::default();
         let samples = batch.global.samples;
         let Some(micro_batch) = self.micro_batch.filter(|&part| part < samples) else {
-            let features = self.features(self.model, &self.parts(batch, samples))?;
-            let terms = self.terms(batch, &features, &self.pass(batch, 0))?;
+            let layers = self.model.learning();
+            let parts = self.parts(batch, samples);
+            let features: Vec<Tensor> =
+                parts.iter().map(|part| part.features(layers, &part.pass)).collect::<Result<_>>()?;
+            let features = Tensor::cat(&features, 0)?; // (views * samples, dim)
+            let terms = self.terms(layers, batch, &features, &self.pass(batch, 0))?;
             gradients.add(self.model.trainable(), &terms.loss.backward()?)?;
             return Ok((terms, gradients));
         };
@@ -61,21 +81,36 @@ impl Objective<'_> {
         let parts = self.parts(batch, micro_batch);
         let mut features = Vec::with_capacity(parts.len());
         for part in &parts {
-            features.push(part.features(self.model, &part.pass.clone().without_tracking())?.detach());
+            features.push(part.features(self.model.frozen(), &part.pass.clone().without_tracking())?);
         }
         let features = Var::from_tensor(&Tensor::cat(&features, 0)?)?;
-        let terms = self.terms(batch, &features, &self.pass(batch, 0))?;
+        let terms = self.terms(self.model.learning(), batch, &features, &self.pass(batch, 0))?;
         let store = terms.loss.backward()?;
         gradients.add(self.model.trainable(), &store)?;
         let Some(of_features) = store.get(&features) else { return Ok((terms, gradients)) };
         let mut first = 0;
         for part in &parts {
             let of_part = of_features.narrow(0, first, part.images)?.detach();
-            let surrogate = (part.features(self.model, &part.pass)? * of_part)?.sum_all()?;
+            let surrogate = (part.features(self.model.learning(), &part.pass)? * of_part)?.sum_all()?;
             gradients.add(self.model.trainable(), &surrogate.backward()?)?;
             first += part.images;
         }
         Ok((terms, gradients))
+    }
+
+    /// Goes through what comes behind the encoder, forward and back, for features that are any numbers.
+    pub(crate) fn rehearse_heads(&self, batch: &Batch) -> Result<()> {
+        let rows = (batch.global.views + batch.local.views) * batch.global.samples;
+        let (layers, mut random) = (self.model.learning(), generator(self.seed, Random::Watching, 0, 1));
+        let dim = layers.encoder().dim();
+        let values: Vec<f32> = (0..rows * dim).map(|_| random.random::<f32>() - 0.5).collect();
+        let features = Var::from_vec(values, (rows, dim), layers.device())?;
+        // Averaged weights see the images part by part, as the encoder does.
+        let without_average = Self { average: None, ..*self };
+        let pass = self.pass(batch, 0).without_tracking();
+        let mut gradients = Gradients::default();
+        let terms = without_average.terms(layers, batch, &features, &pass)?;
+        gradients.add(self.model.trainable(), &terms.loss.backward()?)
     }
 
     /// Goes through a step's forward pass once more and stops at the first tensor that is not finite.
@@ -84,24 +119,24 @@ impl Objective<'_> {
         let mut features = Vec::with_capacity(parts.len());
         for part in &parts {
             let pass = part.pass.clone().without_tracking().checked();
-            features.push(part.features(self.model, &pass)?.detach());
+            features.push(part.features(self.model.frozen(), &pass)?);
         }
         let pass = self.pass(batch, 0).without_tracking().checked();
         let features = Tensor::cat(&features, 0)?;
         pass.see("the features", &features)?;
-        let terms = self.terms(batch, &features, &pass)?;
+        let terms = self.terms(self.model.frozen(), batch, &features, &pass)?;
         pass.see("the prediction term", &terms.prediction)?;
         pass.see("the SIGReg term", &terms.sigreg)?;
         Ok(())
     }
 
     /// Projector, predictor, centres and loss.
-    fn terms(&self, batch: &Batch, features: &Tensor, pass: &Pass) -> Result<LossTerms> {
+    fn terms(&self, layers: &Layers, batch: &Batch, features: &Tensor, pass: &Pass) -> Result<LossTerms> {
         let samples = batch.global.samples;
         let views = batch.global.views + batch.local.views;
-        let embeddings = self.model.project(features, pass)?; // (views * samples, dim)
+        let embeddings = layers.project(features, pass)?; // (views * samples, dim)
         pass.see("the embeddings", &embeddings)?;
-        let predictions = self.model.predict(&embeddings, pass)?;
+        let predictions = layers.predict(&embeddings, pass)?;
         let by_view = |rows: &Tensor| rows.reshape((rows.dim(0)? / samples, samples, rows.dim(1)?));
         let predictions = predictions.as_ref().map(by_view).transpose()?;
         let embeddings = by_view(&embeddings)?; // (views, samples, dim)
@@ -111,8 +146,8 @@ impl Objective<'_> {
         let centres = match self.average {
             None => None,
             Some(average) => {
-                let embeddings = self.averaged_embeddings(average.model(), batch, global_views)?;
-                Some(by_view(&embeddings)?.mean(0)?)
+                let embeddings = by_view(&self.averaged_embeddings(average.model().frozen(), batch)?)?;
+                Some(embeddings.narrow(0, 0, global_views)?.mean(0)?)
             }
         };
         let views = EmbeddedViews {
@@ -124,27 +159,15 @@ impl Objective<'_> {
         Ok(self.loss.forward_views(&views, batch.step)?)
     }
 
-    /// The embeddings of the first views, the global ones or all, under averaged weights: whole images,
-    /// no graph.
-    fn averaged_embeddings(&self, model: &Model, batch: &Batch, views: usize) -> Result<Tensor> {
+    /// The embeddings of all views under averaged weights: whole images, no gradients.
+    fn averaged_embeddings(&self, layers: &Layers, batch: &Batch) -> Result<Tensor> {
         let micro_batch = self.micro_batch.unwrap_or(batch.global.samples);
         let unmasked = Self { masking: 0., ..*self };
-        let (mut features, mut left) = (Vec::new(), views * batch.global.samples);
+        let mut features = Vec::new();
         for part in unmasked.parts(batch, micro_batch) {
-            if left == 0 {
-                break;
-            }
-            features.push(part.features(model, &part.pass.clone().without_tracking())?.detach());
-            left = left.saturating_sub(part.images);
+            features.push(part.features(layers, &part.pass.clone().without_tracking())?);
         }
-        let pass = self.pass(batch, 0).without_tracking();
-        Ok(model.project(&Tensor::cat(&features, 0)?, &pass)?.detach())
-    }
-
-    fn features(&self, model: &Model, parts: &[Part<'_>]) -> Result<Tensor> {
-        let features: Vec<Tensor> =
-            parts.iter().map(|part| part.features(model, &part.pass)).collect::<Result<_>>()?;
-        Ok(Tensor::cat(&features, 0)?) // (views * samples, dim)
+        layers.project(&Tensor::cat(&features, 0)?, &self.pass(batch, 0).without_tracking())
     }
 
     /// The batch in parts of at most so many samples of each view size.
@@ -161,17 +184,21 @@ impl Objective<'_> {
     }
 
     fn pass(&self, batch: &Batch, size: u64) -> Pass {
-        let seed = generator(self.seed, Purpose::Dropping, batch.step, size).next_u64();
-        Pass::train(seed).with_masking(self.masking)
+        let seed = generator(self.seed, Random::Dropping, batch.step, size).next_u64();
+        let pass = Pass::train(seed).with_masking(self.masking);
+        match self.purpose {
+            Purpose::Step => pass,
+            Purpose::Audit => pass.without_tracking().without_dropping(),
+        }
     }
 }
 
 impl Part<'_> {
-    fn features(&self, model: &Model, pass: &Pass) -> Result<Tensor> {
+    fn features(&self, layers: &Layers, pass: &Pass) -> Result<Tensor> {
         let ViewBatch { channels, size, pixels, .. } = self.views;
         let shape = [self.images, *channels, size.height, size.width];
         let length = channels * size.height * size.width;
         let pixels = &pixels[self.first * length..(self.first + self.images) * length];
-        model.features(pixels, shape, pass)
+        layers.features(pixels, shape, pass)
     }
 }

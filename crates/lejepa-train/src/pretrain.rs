@@ -13,6 +13,7 @@ use lejepa_data::{
 
 use rayon::prelude::*;
 
+use crate::audit::{NOT_FINITE, audit};
 use crate::change::write_changes;
 use crate::continuation::Continuation;
 use crate::divergence::{Divergence, diverged, find_culprit, save_batch};
@@ -21,7 +22,7 @@ use crate::state::{Origin, State};
 use crate::statistics::Statistics;
 use crate::{
     Checkpoint, CheckpointFolder, DeviceChoice, Error, Gradients, Objective, Precision, Result, Session,
-    StepMetrics, TrainConfig, WatchMetrics, Watcher, audit_gradients, defaults,
+    StepMetrics, TrainConfig, WatchMetrics, Watcher, defaults,
 };
 
 /// The folder of a run, or of a cache, in which hashes of the data's files are remembered.
@@ -199,10 +200,15 @@ fn run_loop(
         }
         Ok(())
     };
-    if start == 0 && keep_going.is_continue() {
+    // A look comes after the checkpoint of its step: a session that ended between the two has left it to this one.
+    let is_look_due = |taken: u64| taken == total || taken == 0 || config.watch.is_due(taken);
+    let is_left = journal.last_look().is_none_or(|look| look.step < start);
+    if is_look_due(start) && is_left && keep_going.is_continue() {
         look_at(&state, &mut journal, observe)?;
     }
 
+    let views = config.views.global.count + config.views.local.count;
+    let floor = loss.sigreg_floor(views, config.train.batch);
     let (mut clock, mut saved) = (Instant::now(), Instant::now());
     for batch in BatchStream::start(source, start..total, config.data.worker_threads())? {
         if keep_going.is_break() {
@@ -225,6 +231,9 @@ fn run_loop(
         let step = batch.step;
         let lr = schedule.at(step);
         let objective = state.objective(config, &loss);
+        if step == 0 {
+            audit_before_the_first_step(&objective, &batch)?;
+        }
         let (terms, mut gradients) = match take_gradients(&objective, &batch)? {
             Ok(found) => found,
             Err(culprit) => {
@@ -237,9 +246,6 @@ fn run_loop(
                 return Err(diverged(&origin, Divergence { step, culprit, batch }));
             }
         };
-        if step == 0 {
-            audit_gradients(state.model.trainable().map(|(name, _)| name), &gradients)?;
-        }
         if let Some(largest) = config.optimizer.clip {
             gradients.clip(terms.gradient_norm, largest)?;
         }
@@ -257,7 +263,7 @@ fn run_loop(
             loss: terms.loss,
             prediction: terms.prediction,
             sigreg: terms.sigreg,
-            sigreg_over_floor: loss.sigreg_floor(config.train.batch).map(|floor| terms.sigreg / floor),
+            sigreg_over_floor: floor.map(|floor| terms.sigreg / floor),
             gradient_norm: terms.gradient_norm,
             images_per_second: config.train.batch as f64 / clock.elapsed().as_secs_f64(),
             changed: history.iter().filter(|change| change.step == step).cloned().collect(),
@@ -266,18 +272,31 @@ fn run_loop(
         state.note_loss(metrics.loss);
         journal.step(&metrics)?;
         keep_going = observe(Event::Step(&metrics));
-        // Before the checkpoint: a run that goes on from it has this look behind it.
-        if state.taken == total || config.watch.is_due(state.taken) {
-            look_at(&state, &mut journal, observe)?;
-            clock = Instant::now();
-        }
-        if config.train.is_checkpoint_due(state.taken, saved.elapsed()) && state.taken < total {
+        if state.taken == total || config.train.is_checkpoint_due(state.taken, saved.elapsed()) {
             state.save(&origin)?;
             saved = Instant::now();
+        }
+        // After the checkpoint: what a look does not survive costs no step.
+        if is_look_due(state.taken) {
+            let looked = look_at(&state, &mut journal, observe);
+            if looked.is_err() {
+                state.save(&origin)?;
+            }
+            looked?;
+            clock = Instant::now();
         }
     }
     state.save(&origin)?;
     Ok(Summary { step: state.taken, total })
+}
+
+/// Fails if a parameter would not learn. What is not finite is no matter of the audit: the step itself says where.
+fn audit_before_the_first_step(objective: &Objective<'_>, batch: &Batch) -> Result<()> {
+    match audit(objective, batch) {
+        Err(Error::Loss(lejepa_loss::Error::NotFinite { .. })) => Ok(()),
+        Err(Error::Audit { problem: NOT_FINITE, .. }) => Ok(()),
+        audited => audited,
+    }
 }
 
 /// What a user should know about the looks of a run; `last` is the one before this session.

@@ -1,14 +1,19 @@
 //! A run before it is run: what it is going to do, what it needs, and whether every parameter learns.
 //!
-//! Two steps on a few samples are measured; time and memory of a whole batch follow on a straight line.
+//! Everything that a run does is done on a small scale and measured: steps of a few samples with everything that
+//! belongs to them, one pass of a look and its probes, a checkpoint that goes nowhere. What grows with the batch
+//! follows on a straight line; batches that wait for their step are counted.
 
 use std::time::Instant;
 
-use lejepa_data::{Batch, ViewSize};
+use lejepa_data::{Batch, BatchStream, Purpose, ViewSize, generator};
+use lejepa_loss::LejepaLoss;
+use rand::Rng;
 
+use crate::audit::audit;
 use crate::pretrain::{Observer, check_precision, open_batches};
-use crate::state::State;
-use crate::{DeviceChoice, Objective, Result, TrainConfig, audit_gradients, memory};
+use crate::state::{Origin, State};
+use crate::{DeviceChoice, EmbeddedImages, Objective, Result, TrainConfig, Watcher, memory};
 
 /// What a run is going to do and to need.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,43 +48,101 @@ pub fn rehearse(config: &TrainConfig, device: DeviceChoice, observe: &mut Observ
     config.check()?;
     check_precision(config, device)?;
     let source = open_batches(config, None, observe)?;
-    let state = State::new(config, &device.open()?)?;
+    let watcher = Watcher::new(&config.watch, config, source.dataset())?;
     let loss = config.loss.build()?;
-    let batch = source.batch(0)?;
-    let largest = config.train.batch.min(SAMPLES);
-    let measured = [largest.div_ceil(2), largest];
-    let measure = |samples| {
-        let objective = Objective {
-            // In parts, if the run is to work in parts.
-            micro_batch: config.train.micro_batch.map(|_| usize::div_ceil(samples, 2)),
-            ..state.objective(config, &loss)
-        };
-        measure(&objective, batch.clone().first_samples(samples))
+    let steps = config.total_steps(source.steps_per_epoch());
+    let mut stage = Stage {
+        config,
+        loss: &loss,
+        state: State::new(config, &device.open()?)?,
+        batch: source.batch(0)?,
+        lr: config.schedule(steps).at(0),
     };
+    let scale = Scale::of(config);
     // The first step of a process pays for memory and threads, and would flatten the line.
-    measure(measured[0])?;
-    let [small, large] = [measure(measured[0])?, measure(measured[1])?];
-    let line = |small: f64, large: f64, samples: usize| {
-        let more = (measured[1] - measured[0]).max(1) as f64;
-        large + (large - small).max(0.) / more * (samples.saturating_sub(measured[1])) as f64
-    };
-    let at_once = config.train.micro_batch.unwrap_or(config.train.batch).min(config.train.batch);
+    stage.step(scale.small)?;
+    let [small, large] = [stage.step(scale.small)?, stage.step(scale.large)?];
+    let step_peak = small.memory.zip(large.memory).map(|(small, large)| scale.line(small, large));
+    // After the steps, whose memory would else be there before the first of them.
+    audit(&stage.state.objective(config, &loss), &stage.batch)?;
+    // What the rest needs beside the state of a run is measured as it is: nothing grows in it.
+    memory::reset_peak();
+    stage.heads()?;
+    if let Some(watcher) = &watcher {
+        stage.look(watcher)?;
+    }
+    stage.checkpoint()?;
+    let other_peak = memory::peak().map(|bytes| bytes as f64);
+    let waiting = (BatchStream::in_memory(config.data.worker_threads()) - 1) * stage.batch.bytes();
+    let model = &stage.state.model;
     Ok(Rehearsal {
         images: source.dataset().len(),
-        steps: config.total_steps(source.steps_per_epoch()),
+        steps,
         global: source.views().global(),
         local: source.views().local(),
-        parameters: state
-            .model
-            .parts()
-            .map(|(part, parameters)| (part, parameters.trainable_count()))
-            .collect(),
-        tensors: state.model.trainable().count(),
-        feature_dim: state.model.encoder().dim(),
-        measured,
-        step_seconds: line(small.seconds, large.seconds, config.train.batch),
-        memory: small.memory.zip(large.memory).map(|(small, large)| line(small, large, at_once)),
+        parameters: model.parts().map(|(part, parameters)| (part, parameters.trainable_count())).collect(),
+        tensors: model.trainable().count(),
+        feature_dim: model.encoder().dim(),
+        measured: [scale.small.samples, scale.large.samples],
+        step_seconds: scale.seconds(small.seconds, large.seconds),
+        memory: step_peak.zip(other_peak).map(|(step, other)| step.max(other) + waiting as f64),
     })
+}
+
+/// A step of a few samples, so many of them at a time.
+#[derive(Debug, Clone, Copy)]
+struct Few {
+    samples: usize,
+    micro_batch: Option<usize>,
+}
+
+/// From two small steps to a whole one.
+#[derive(Debug, Clone, Copy)]
+struct Scale {
+    small: Few,
+    large: Few,
+    batch: usize,
+    /// Samples that are in the encoder at a time.
+    at_once: usize,
+}
+
+impl Scale {
+    fn of(config: &TrainConfig) -> Self {
+        let batch = config.train.batch;
+        match config.train.micro_batch.filter(|&part| part < batch) {
+            None => {
+                let large = batch.min(SAMPLES);
+                let few = |samples| Few { samples, micro_batch: None };
+                Self { small: few(large.div_ceil(2)), large: few(large), batch, at_once: batch }
+            }
+            // Two parts each, so that gradients are summed as in the run.
+            Some(part) => {
+                let large = part.min(SAMPLES / 2);
+                let few = |part: usize| Few { samples: (2 * part).min(batch), micro_batch: Some(part) };
+                Self { small: few(large.div_ceil(2)), large: few(large), batch, at_once: part }
+            }
+        }
+    }
+
+    /// Samples in the encoder at a time in the two steps.
+    fn sizes(&self) -> [f64; 2] {
+        [self.small, self.large].map(|few| few.micro_batch.unwrap_or(few.samples) as f64)
+    }
+
+    /// The memory of a whole step.
+    fn line(&self, small: f64, large: f64) -> f64 {
+        let [few, more] = self.sizes();
+        let slope = if more > few { (large - small).max(0.) / (more - few) } else { 0. };
+        large + slope * (self.at_once as f64 - more)
+    }
+
+    /// The time of a whole step.
+    fn seconds(&self, small: f64, large: f64) -> f64 {
+        let (few, more) = (self.small.samples as f64, self.large.samples as f64);
+        // Without two sizes, time is in proportion.
+        let slope = if more > few { (large - small).max(0.) / (more - few) } else { large / more };
+        large + slope * (self.batch as f64 - more)
+    }
 }
 
 struct Cost {
@@ -87,11 +150,68 @@ struct Cost {
     memory: Option<f64>,
 }
 
-/// The gradients of a batch, audited.
-fn measure(objective: &Objective<'_>, batch: Batch) -> Result<Cost> {
-    memory::reset_peak();
-    let clock = Instant::now();
-    let (_terms, gradients) = objective.gradients(&batch)?;
-    audit_gradients(objective.model.trainable().map(|(name, _)| name), &gradients)?;
-    Ok(Cost { seconds: clock.elapsed().as_secs_f64(), memory: memory::peak().map(|bytes| bytes as f64) })
+/// Everything that a run has in memory.
+struct Stage<'a> {
+    config: &'a TrainConfig,
+    loss: &'a LejepaLoss,
+    state: State,
+    /// A whole batch, as a run has it.
+    batch: Batch,
+    lr: f64,
+}
+
+impl Stage<'_> {
+    /// A step of a few samples, measured.
+    fn step(&mut self, few: Few) -> Result<Cost> {
+        let batch = self.batch.first_samples(few.samples);
+        memory::reset_peak();
+        let clock = Instant::now();
+        let objective =
+            Objective { micro_batch: few.micro_batch, ..self.state.objective(self.config, self.loss) };
+        let (_terms, gradients) = objective.gradients(&batch)?;
+        self.state.optimizer.step(self.state.model.trainable(), &gradients, self.lr)?;
+        self.state.taken += 1;
+        if let Some(average) = &self.state.average {
+            average.update(&self.state.model, self.state.taken, u64::MAX)?;
+        }
+        Ok(Cost { seconds: clock.elapsed().as_secs_f64(), memory: memory::peak().map(|bytes| bytes as f64) })
+    }
+
+    /// What comes behind the encoder, for a whole batch: with small parts it may need more than the encoder.
+    fn heads(&self) -> Result<()> {
+        let objective = self.state.objective(self.config, self.loss);
+        match self.config.train.micro_batch {
+            None => Ok(()),
+            Some(_) => objective.rehearse_heads(&self.batch),
+        }
+    }
+
+    /// A look with one pass of the encoder; the other images get any numbers.
+    fn look(&self, watcher: &Watcher) -> Result<()> {
+        let mut random = generator(0, Purpose::Watching, 0, 0);
+        let preprocess = self.config.preprocess()?;
+        let dims = [self.state.model.encoder().dim(), self.config.projector.dim];
+        let mut passes = 0;
+        watcher.look(0, &mut |pixels, images| {
+            passes += 1;
+            if passes == 1 {
+                return self.state.embed(pixels, images, &preprocess);
+            }
+            let [features, embeddings] =
+                dims.map(|dim| (0..images * dim).map(|_| random.random::<f32>() - 0.5).collect());
+            Ok(EmbeddedImages { features, embeddings })
+        })?;
+        Ok(())
+    }
+
+    /// A checkpoint that goes nowhere.
+    fn checkpoint(&self) -> Result<()> {
+        let origin = Origin { run: "".as_ref(), config: self.config, data_fingerprint: "", changes: &[] };
+        let written = self.state.snapshot(&origin).write(&mut std::io::sink());
+        Ok(written.map_err(|source| lejepa_data::Error::Io {
+            action: "write",
+            path: "nowhere".into(),
+            source,
+        })?)
+    }
 }

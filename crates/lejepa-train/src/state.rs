@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use candle_core::Device;
-use lejepa_data::SeenImages;
+use lejepa_data::{Preprocess, SeenImages};
 use lejepa_loss::LejepaLoss;
 use lejepa_model::{EncoderShape, Pass};
 
 use crate::divergence::{Divergence, diverged, first_not_finite};
 use crate::{
-    AdamW, Average, Change, Checkpoint, EmbeddedImages, Error, Model, Objective, Result, Snapshot,
+    AdamW, Average, Change, Checkpoint, EmbeddedImages, Error, Model, Objective, Purpose, Result, Snapshot,
     TrainConfig, WatchMetrics, Watcher,
 };
 
@@ -82,22 +82,30 @@ impl State {
             seed: config.seed,
             masking: config.train.masking,
             micro_batch: config.train.micro_batch,
+            purpose: Purpose::Step,
         }
     }
 
     /// Looks at the model as it is now.
     pub(crate) fn look(&self, watcher: &Watcher, config: &TrainConfig) -> Result<WatchMetrics> {
         let preprocess = config.preprocess()?;
-        let (height, width) = (preprocess.crop_height, preprocess.crop_width);
-        let pass = Pass::eval();
-        watcher.look(self.taken, &mut |pixels, images| {
-            let shape = [images, preprocess.channels, height, width];
-            let features = self.model.features(pixels, shape, &pass)?.detach();
-            let embeddings = self.model.project(&features, &pass)?;
-            Ok(EmbeddedImages {
-                features: features.flatten_all()?.to_vec1()?,
-                embeddings: embeddings.flatten_all()?.to_vec1()?,
-            })
+        watcher.look(self.taken, &mut |pixels, images| self.embed(pixels, images, &preprocess))
+    }
+
+    /// What the model makes of some images, without gradients.
+    pub(crate) fn embed(
+        &self,
+        pixels: &[f32],
+        images: usize,
+        preprocess: &Preprocess,
+    ) -> Result<EmbeddedImages> {
+        let shape = [images, preprocess.channels, preprocess.crop_height, preprocess.crop_width];
+        let (layers, pass) = (self.model.frozen(), Pass::eval());
+        let features = layers.features(pixels, shape, &pass)?;
+        let embeddings = layers.project(&features, &pass)?;
+        Ok(EmbeddedImages {
+            features: features.flatten_all()?.to_vec1()?,
+            embeddings: embeddings.flatten_all()?.to_vec1()?,
         })
     }
 
@@ -122,6 +130,10 @@ impl State {
 
     /// Writes a checkpoint of what is there.
     pub(crate) fn write(&self, origin: &Origin<'_>) -> Result<()> {
+        self.snapshot(origin).save(origin.run)
+    }
+
+    pub(crate) fn snapshot<'a>(&'a self, origin: &Origin<'a>) -> Snapshot<'a> {
         Snapshot {
             step: self.taken,
             loss: self.last_loss,
@@ -133,7 +145,6 @@ impl State {
             average: self.average.as_ref(),
             optimizer: &self.optimizer,
         }
-        .save(origin.run)
     }
 }
 

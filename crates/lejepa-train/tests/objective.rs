@@ -6,7 +6,8 @@ use candle_core::{DType, Device, Tensor};
 use lejepa_data::{Batch, ViewBatch, ViewSize};
 use lejepa_loss::LejepaLoss;
 use lejepa_train::{
-    Average, AveragingConfig, Gradients, Model, Objective, Override, TrainConfig, audit_gradients,
+    Average, AveragingConfig, Gradients, Model, Objective, Override, Purpose, TrainConfig, audit,
+    audit_gradients,
 };
 
 /// Sums in another order, in f32, through all layers and back.
@@ -21,6 +22,7 @@ fn config(overrides: &[&str]) -> TrainConfig {
         "encoder.dim=16",
         "encoder.depth=2",
         "encoder.heads=2",
+        "encoder.drop_path=0",
         "projector.hidden=[24]",
         "projector.dim=8",
         "loss.slices=16",
@@ -41,7 +43,7 @@ fn batch() -> Batch {
 }
 
 fn objective<'a>(model: &'a Model, loss: &'a LejepaLoss) -> Objective<'a> {
-    Objective { model, average: None, loss, seed: 1, masking: 0., micro_batch: None }
+    Objective { model, average: None, loss, seed: 1, masking: 0., micro_batch: None, purpose: Purpose::Step }
 }
 
 fn scalar(tensor: &Tensor) -> f64 {
@@ -113,17 +115,40 @@ fn averaged_centres_start_with_the_model_and_stay_behind() {
     let plain = objective(&model, &loss);
     let averaged = Objective { average: Some(&average), ..plain };
 
-    let batch = Batch { local: views(0, 7, 8), ..batch() };
+    let batch = batch();
     let (plain_terms, _) = plain.gradients(&batch).unwrap();
     let (terms, gradients) = averaged.gradients(&batch).unwrap();
     let difference = scalar(&terms.loss) - scalar(&plain_terms.loss);
     assert!(difference.abs() < TOLERANCE, "{difference:e}");
     audit_gradients(model.trainable().map(|(name, _)| name), &gradients).unwrap();
 
+    // Of global views alone, whose mean the centres are: what is ahead is ahead of all alike.
+    let batch = Batch { local: views(0, 7, 8), ..batch };
+    let (terms, _) = averaged.gradients(&batch).unwrap();
     let (_, weight) = model.trainable().find(|(name, _)| name == "projector.output.bias").unwrap();
     weight.set(&(weight.as_tensor() + 1.).unwrap()).unwrap();
     average.update(&model, 1, 10).unwrap();
     let (moved, _) = averaged.gradients(&batch).unwrap();
     let apart = scalar(&moved.prediction) - scalar(&terms.prediction);
     assert!((apart - 0.81).abs() < 1e-3, "the bias is 0.9 ahead of its average: {apart}");
+}
+
+#[test]
+fn blocks_that_are_passed_over_are_audited_all_the_same() {
+    let config = config(&["encoder.drop_path=0.999"]);
+    let model = Model::new(&config, &Device::Cpu).unwrap();
+    let loss = config.loss.build().unwrap();
+    let objective = objective(&model, &loss);
+    let (_, of_step) = objective.gradients(&batch()).unwrap();
+    let names = || model.trainable().map(|(name, _)| name);
+    let message = audit_gradients(names(), &of_step).unwrap_err().to_string();
+    assert!(
+        message.contains("encoder.blocks.1"),
+        "a step of this batch leaves the last block out: {message}"
+    );
+    let statistics =
+        || model.projector_parameters().buffers()["layers.0.norm.running_mean"].to_vec1::<f32>().unwrap();
+    let before = statistics();
+    audit(&objective, &batch()).unwrap();
+    assert_eq!(statistics(), before, "nothing moves");
 }

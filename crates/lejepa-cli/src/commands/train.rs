@@ -194,7 +194,7 @@ fn dry_run(config: &TrainConfig, device: DeviceChoice) -> Result<ExitCode> {
         .collect();
     let memory = rehearsal
         .memory
-        .map_or_else(|| "not known on this system".into(), |bytes| format!("about {:.1} GB", bytes / 1e9));
+        .map_or_else(|| "not known on this system".into(), |bytes| format!("about {:.2} GB", bytes / 1e9));
     let run = Duration::from_secs_f64(rehearsal.step_seconds * rehearsal.steps as f64);
     let [few, more] = rehearsal.measured;
     let rows = [

@@ -31,12 +31,15 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// The same batch with its first samples only.
-    pub fn first_samples(mut self, samples: usize) -> Self {
-        for views in [&mut self.global, &mut self.local] {
-            views.keep_samples(samples);
-        }
-        self
+    /// The first samples of the batch, which stays as it is.
+    pub fn first_samples(&self, samples: usize) -> Self {
+        let (global, local) = (self.global.first_samples(samples), self.local.first_samples(samples));
+        Self { step: self.step, global, local, broken: Vec::new() }
+    }
+
+    /// Bytes of its pixels.
+    pub fn bytes(&self) -> usize {
+        size_of::<f32>() * (self.global.pixels.len() + self.local.pixels.len())
     }
 }
 
@@ -61,13 +64,13 @@ impl ViewBatch {
         Self { views, samples, channels, size, pixels }
     }
 
-    fn keep_samples(&mut self, samples: usize) {
+    fn first_samples(&self, samples: usize) -> Self {
         let samples = samples.min(self.samples);
-        let kept: Vec<f32> = (0..self.views)
-            .flat_map(|view| (0..samples).map(move |sample| (view, sample)))
-            .flat_map(|(view, sample)| self.view(view, sample).iter().copied())
-            .collect();
-        (self.samples, self.pixels) = (samples, kept);
+        let length = self.channels * self.size.height * self.size.width;
+        let mut pixels = Vec::with_capacity(self.views * samples * length);
+        let places = (0..self.views).flat_map(|view| (0..samples).map(move |sample| (view, sample)));
+        places.for_each(|(view, sample)| pixels.extend_from_slice(self.view(view, sample)));
+        Self { samples, pixels, ..*self }
     }
 
     /// One view of a sample.

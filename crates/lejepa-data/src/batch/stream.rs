@@ -23,6 +23,12 @@ enum Origin {
 const AHEAD: usize = 2;
 
 impl BatchStream {
+    /// Batches that are in memory at the same time with so many threads: those that wait, one that is made and one
+    /// that is trained on.
+    pub fn in_memory(workers: usize) -> usize {
+        if workers == 0 { 1 } else { AHEAD + 2 }
+    }
+
     /// Starts to prepare the batches of `steps` with a number of threads; with 0 each batch is made when
     /// it is asked for. The threads end with the last batch, with the first error, or when the stream is
     /// dropped.

@@ -1,6 +1,6 @@
 //! The `[views]` table of a recipe, and presets for common kinds of images.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{Error, Result};
 
@@ -12,8 +12,10 @@ pub struct ViewsConfig {
     #[serde(skip_serializing)]
     pub preset: Option<String>,
     /// Large crops at the encoder's image size; their mean is the centre that all views predict.
+    #[serde(deserialize_with = "global_crops")]
     pub global: CropConfig,
     /// Small crops at `local_size`.
+    #[serde(deserialize_with = "local_crops")]
     pub local: CropConfig,
     /// Side of local views in pixels; 3/7 of the image size, in whole patches, if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,6 +58,29 @@ pub struct CropConfig {
     pub count: usize,
     /// The share of the image's area that a crop covers: smallest and largest.
     pub scale: [f64; 2],
+}
+
+/// Crops of one kind, of which single keys are given.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SomeOfCrops {
+    count: Option<usize>,
+    scale: Option<[f64; 2]>,
+}
+
+impl SomeOfCrops {
+    fn over(self, default: CropConfig) -> CropConfig {
+        let Self { count, scale } = self;
+        CropConfig { count: count.unwrap_or(default.count), scale: scale.unwrap_or(default.scale) }
+    }
+}
+
+fn global_crops<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<CropConfig, D::Error> {
+    Ok(SomeOfCrops::deserialize(deserializer)?.over(ViewsConfig::default().global))
+}
+
+fn local_crops<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<CropConfig, D::Error> {
+    Ok(SomeOfCrops::deserialize(deserializer)?.over(ViewsConfig::default().local))
 }
 
 impl Default for ViewsConfig {

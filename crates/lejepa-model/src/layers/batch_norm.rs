@@ -71,8 +71,9 @@ impl BatchNorm {
             self.follow(&Statistics { mean, variance, samples }, pass)?;
             normalised.ys
         } else {
-            let running = [self.running_mean.as_tensor(), self.running_var.as_tensor()];
-            activate(normalise(xs, running, affine, Self::EPSILON)?)?
+            // Nobody learns them, and a variable would make the pass keep its operations.
+            let running = [&self.running_mean, &self.running_var].map(Var::as_detached_tensor);
+            activate(normalise(xs, running.each_ref(), affine, Self::EPSILON)?)?
         };
         Ok(ys.to_dtype(given)?)
     }

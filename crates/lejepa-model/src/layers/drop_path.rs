@@ -42,7 +42,7 @@ impl DropPath {
 
     /// What every image is multiplied by; nothing where that is one for all.
     pub(crate) fn factors(&self, images: usize, pass: &Pass) -> Option<Vec<f32>> {
-        if self.probability <= 0. {
+        if self.probability <= 0. || !pass.is_dropping() {
             return None;
         }
         let factor = |image| {
@@ -79,7 +79,9 @@ mod tests {
 
     #[test]
     fn evaluation_drops_nothing() {
-        assert!(forward(50, &Pass::eval()).iter().flatten().all(|&value| value == 1.));
+        for pass in [Pass::eval(), Pass::train(1).without_dropping()] {
+            assert!(forward(50, &pass).iter().flatten().all(|&value| value == 1.));
+        }
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub struct Watcher {
     images: WatchedImages,
     probes: Option<Probes>,
     fingerprint: String,
+    /// Images per pass of the encoder.
+    at_once: usize,
 }
 
 /// What the model makes of some images.
@@ -26,7 +28,7 @@ pub struct EmbeddedImages {
     pub embeddings: Vec<f32>,
 }
 
-/// Images per pass of the encoder.
+/// Images per pass of the encoder at most; fewer where a step takes fewer.
 const CHUNK: usize = 64;
 /// Directions of the gauge: enough to tell health from collapse, and a look stays cheap.
 const SLICES: usize = 256;
@@ -59,7 +61,9 @@ impl Watcher {
         let probes = Probes::new(images.labels(), config.holdout);
         let fingerprint = format!("{VERSION}:{}:{}", images.fingerprint(), config.holdout);
         let fingerprint = blake3::hash(fingerprint.as_bytes()).to_hex()[..16].to_string();
-        Ok(Some(Self { images, probes, fingerprint }))
+        let of_step = train.train.micro_batch.map(|samples| samples.saturating_mul(train.views.global.count));
+        let at_once = of_step.unwrap_or(CHUNK).clamp(1, CHUNK);
+        Ok(Some(Self { images, probes, fingerprint, at_once }))
     }
 
     /// Tells images and splits from those of other runs.
@@ -88,7 +92,7 @@ impl Watcher {
         embed: &mut dyn FnMut(&[f32], usize) -> Result<EmbeddedImages>,
     ) -> Result<WatchMetrics> {
         let (mut features, mut embeddings) = (Vec::new(), Vec::new());
-        for chunk in self.images.chunks(CHUNK) {
+        for chunk in self.images.chunks(self.at_once) {
             let (pixels, count) = chunk?;
             let embedded = embed(&pixels, count)?;
             features.extend(embedded.features);
@@ -254,6 +258,28 @@ mod tests {
         seen.sort_by(by_value);
         expected.sort_by(by_value);
         assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn a_pass_takes_no_more_images_than_a_step() {
+        let root = folder_of(40);
+        let most = |more: &[&str]| {
+            let typed = ["encoder.image_size=16"].iter().chain(more);
+            let typed: Vec<_> = typed.map(|typed| crate::Override::parse(typed).unwrap()).collect();
+            let config = TrainConfig::load(None, &typed).unwrap();
+            let mut most = 0;
+            let watcher = watcher_of(root.path(), &WatchConfig::default(), &config).unwrap();
+            let look = watcher.look(0, &mut |pixels, count| {
+                most = most.max(count);
+                embed(pixels, count)
+            });
+            look.unwrap();
+            most
+        };
+        assert_eq!(most(&[]), 38, "all of them");
+        assert_eq!(most(&["train.micro_batch=1"]), 2, "both global views of a sample");
+        assert_eq!(most(&["train.micro_batch=4", "views.global.count=3"]), 12);
+        assert_eq!(most(&["train.micro_batch=9000"]), 38);
     }
 
     #[test]

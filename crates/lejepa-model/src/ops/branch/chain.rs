@@ -32,10 +32,15 @@ pub(crate) fn halves(rows: &Tensor, halves: Vec<Half<'_>>) -> Result<Tensor> {
         };
         links.push(Link { step, parameters: before..parameters.len() });
     }
-    apply(rows, &parameters, rows.dim(1)?, Chain(links))
+    let is_tracked = rows.track_op() || parameters.iter().any(|parameter| parameter.track_op());
+    apply(rows, &parameters, rows.dim(1)?, Chain { links, is_tracked })
 }
 
-struct Chain(Vec<Link>);
+struct Chain {
+    links: Vec<Link>,
+    /// Whether there may be a backward pass; if not, no link leaves anything to it.
+    is_tracked: bool,
+}
 
 struct Link {
     step: Step,
@@ -68,10 +73,10 @@ impl Joint for Chain {
     }
 
     fn forward(&self, rows: &[f32], parameters: &[&[f32]]) -> (Vec<f32>, Vec<Left>) {
-        let mut left: Vec<Left> = Vec::with_capacity(self.0.len());
+        let mut left: Vec<Left> = Vec::with_capacity(self.links.len());
         let mut between = Vec::new();
-        for link in &self.0 {
-            let rows = if left.is_empty() { rows } else { &between };
+        for (index, link) in self.links.iter().enumerate() {
+            let rows = if index == 0 { rows } else { &between };
             let parameters = &parameters[link.parameters.clone()];
             let (ys, kept) = match &link.step {
                 Step::Attention(attention) => {
@@ -83,15 +88,18 @@ impl Joint for Chain {
                     (ys, Kept::Mlp(kept))
                 }
             };
-            left.push(Left { rows: std::mem::replace(&mut between, ys), kept });
+            let rows = std::mem::replace(&mut between, ys);
+            if self.is_tracked {
+                left.push(Left { rows, kept });
+            }
         }
         (between, left)
     }
 
     fn backward(&self, inputs: &Inputs<'_>, mut left: Vec<Left>) -> (Option<Vec<f32>>, Vec<Vec<f32>>) {
-        let mut of_links = Vec::with_capacity(self.0.len());
+        let mut of_links = Vec::with_capacity(self.links.len());
         let mut gradient: Option<Vec<f32>> = None;
-        for link in self.0.iter().rev() {
+        for link in self.links.iter().rev() {
             // What the link has left is free as soon as the loop comes to the next.
             let Some(Left { rows, kept }) = left.pop() else { break };
             let inputs = Inputs {
