@@ -38,6 +38,14 @@ fn without_waiting() -> std::fs::OpenOptions {
     options
 }
 
+/// A pipe that nobody writes to.
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+pub(crate) fn make_pipe(path: &Path) {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+}
+
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tests {
@@ -55,12 +63,4 @@ mod tests {
         std::fs::write(&file, b"bytes").unwrap();
         assert_eq!(read(&file).unwrap(), b"bytes");
     }
-}
-
-/// A pipe that nobody writes to.
-#[cfg(test)]
-#[cfg(target_os = "linux")]
-pub(crate) fn make_pipe(path: &Path) {
-    use rustix::fs::{CWD, FileType, Mode, mknodat};
-    mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
 }

@@ -49,7 +49,7 @@ impl MemoryLimit {
 impl Drop for MemoryLimit {
     fn drop(&mut self) {
         // A limit may always be raised back to where it was.
-        let _ = setrlimit(Resource::Data, self.before.clone());
+        let _ = setrlimit(Resource::Data, self.before);
     }
 }
 

@@ -159,3 +159,17 @@ impl KnownDataset {
         candidates.into_iter().find(|path| Format::recognise(path) == Some(self.format))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_set_is_like_it_and_not_the_set() {
+        let like = |format, classes| KnownDataset::like(format, classes).map(|known| known.name);
+        assert_eq!(like(Format::Dtd, 10), Some("dtd"));
+        assert_eq!(KnownDataset::exactly(Format::Dtd, 10, 800), None);
+        assert_eq!((like(Format::Cifar, 10), like(Format::Cifar, 100)), (Some("cifar10"), Some("cifar100")));
+        assert_eq!((like(Format::Cifar, 7), like(Format::Folder, 10)), (None, None), "nobody can tell");
+    }
+}

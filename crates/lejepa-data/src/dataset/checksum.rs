@@ -39,7 +39,7 @@ mod tests {
         // The value that every description of CRC-32 gives.
         assert_eq!(of(b"123456789"), 0xcbf4_3926);
         assert_eq!(of(b""), 0);
-        let long: Vec<u8> = (0..3 * BLOCK + 7).map(|place| (place * 31 >> 3) as u8).collect();
+        let long: Vec<u8> = (0..3 * BLOCK + 7).map(|place| ((place * 31) >> 3) as u8).collect();
         let mut whole = Crc::new();
         whole.update(&long);
         assert_eq!(of(&long), whole.sum());

@@ -34,7 +34,7 @@ const PADDING: usize = 2;
 
 /// Refuses a file that lacks a part of its image.
 pub(super) fn check(bytes: &[u8]) -> Result<()> {
-    match (Walk { rest: bytes, ..Walk::default() }).to_end() {
+    match (Walk { rest: bytes, ..Walk::default() }).walk() {
         Ok(()) => Ok(()),
         Err(Flaw::Cut) => Err(Error::Truncated { bytes: bytes.len() }),
         Err(Flaw::Damaged(problem)) => Err(Error::Damaged { problem }),
@@ -82,7 +82,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn to_end(mut self) -> Walked<()> {
+    fn walk(mut self) -> Walked<()> {
         if self.next_marker()? != START {
             return Err(Flaw::Damaged("it does not start as one"));
         }
