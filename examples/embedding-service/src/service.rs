@@ -38,7 +38,7 @@ pub(crate) struct Service {
     bodies: Arc<Pool>,
     /// Requests of which everything is there.
     work: Pool,
-    /// One for each core: more images at a time would be decoded no faster.
+    /// Two for each core: small images do not wait until large ones are decoded, of which there are few at a time.
     decoders: Pool,
     /// In thousands: pixels of images that are decoded.
     pixels: Pool,
@@ -76,7 +76,7 @@ impl Service {
             connections: Arc::new(Connections::new(most, limits.share_of(most))),
             bodies: Arc::new(pool(limits.bodies)),
             work: pool(limits.in_work),
-            decoders: pool(cores()),
+            decoders: pool(2 * cores()),
             // An image of the largest size must fit.
             pixels: Pool::new(all, limits.share_of(all).max(largest)),
             // Whoever is alone keeps all sessions busy.

@@ -127,6 +127,11 @@ impl Checkpoint {
         Ok(model)
     }
 
+    /// Everything but the weights and the optimiser's state, which take memory: for those who have the model.
+    pub fn without_tensors(self) -> Self {
+        Self { tensors: HashMap::new(), ..self }
+    }
+
     /// The weights of the encoder alone, by timm's names.
     pub fn encoder_weights(&self) -> HashMap<String, Tensor> {
         self.part("encoder.")

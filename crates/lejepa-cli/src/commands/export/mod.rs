@@ -174,6 +174,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         return write_weights(arguments.weights(&checkpoint)?, &claim, &arguments.out);
     }
     let model = arguments.model(&checkpoint)?;
+    let checkpoint = checkpoint.without_tensors();
     let config = &checkpoint.config;
     let origin = Origin {
         config,
