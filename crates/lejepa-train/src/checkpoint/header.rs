@@ -99,12 +99,18 @@ impl Header {
 fn checked(text: &str) -> Result<Map<String, Value>, Unreadable> {
     let mut entries: Map<String, Value> =
         serde_json::from_str(text).map_err(|error| Unreadable::Damaged(error.to_string()))?;
-    if let Some(expected) = entries.get(CHECKSUM).cloned() {
-        // Not `remove`, which may change the order of the others.
-        entries = entries.into_iter().filter(|(name, _)| name != CHECKSUM).collect();
-        if expected != checksum_of(&entries) {
-            return Err(Unreadable::Damaged("its header has changed since it was written".into()));
+    let changed = || Unreadable::Damaged("its header has changed since it was written".into());
+    match entries.get(CHECKSUM).cloned() {
+        Some(expected) => {
+            // Not `remove`, which may change the order of the others.
+            entries = entries.into_iter().filter(|(name, _)| name != CHECKSUM).collect();
+            if expected != checksum_of(&entries) {
+                return Err(changed());
+            }
         }
+        // Whoever writes the one writes the other.
+        None if entries.contains_key("program") => return Err(changed()),
+        None => {}
     }
     Ok(entries)
 }
