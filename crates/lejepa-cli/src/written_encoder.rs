@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use lejepa_data::SelfTest;
+use lejepa_data::{SelfTest, open_own_file};
 use lejepa_embed::{Encoder, EncoderBuilder};
 use tempfile::TempDir;
 
@@ -123,7 +123,7 @@ impl WrittenEncoder {
 fn sweep(parent: &Path) {
     let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
     for folder in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
-        let lock = File::open(folder.path().join(LOCK));
+        let lock = open_own_file(&folder.path().join(LOCK), "open", File::options().read(true));
         if lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
             // What cannot be removed is in nobody's way.
             let _ = std::fs::remove_dir_all(folder.path());

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::{Error, Result, lock};
+use crate::{Error, Result, lock, regular_file};
 
 /// What the temporary names end in.
 const ENDING: &str = ".writing";
@@ -203,9 +203,14 @@ pub(crate) fn remove_leftovers(folder: &Path) {
 fn remove_abandoned(folder: &Path, unheld: Duration) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            folders.push(entry.path());
-            continue;
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => {
+                folders.push(entry.path());
+                continue;
+            }
+            Ok(kind) if kind.is_file() => {}
+            // Links and pipes are not of this program.
+            _ => continue,
         }
         let name = entry.file_name();
         let name = name.to_string_lossy();
@@ -223,7 +228,7 @@ fn remove_abandoned(folder: &Path, unheld: Duration) -> Vec<PathBuf> {
 
 /// A file that nobody writes or holds any more, held until it is removed.
 fn abandoned(path: &Path, unheld: Duration) -> Option<File> {
-    let file = File::open(path).ok()?;
+    let file = regular_file::open(path).ok()?;
     let modified = file.metadata().and_then(|metadata| metadata.modified());
     let age = modified.ok().and_then(|modified| modified.elapsed().ok()).unwrap_or_default();
     // Young ones are not even tried: somebody may be about to lock them.
@@ -313,6 +318,15 @@ mod tests {
         write_atomically(&path, |file| file.write_all(b"new")).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"new");
         assert_eq!([dead, young, held].map(|path| path.exists()), [false, true, true]);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn leftovers_that_are_no_files_are_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        crate::own_file::with_each_trap(&folder.path().join(".result.json.17-3.writing"), |_| {
+            remove_abandoned(folder.path(), Duration::ZERO);
+        });
     }
 
     #[test]

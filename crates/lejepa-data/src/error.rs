@@ -60,6 +60,12 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// Nothing is written through a link, or into something that is no file.
+    #[error("a link, pipe or folder is where lejepa keeps a file of its own, remove it: {}", path.display())]
+    NotOwn {
+        /// What lies there.
+        path: PathBuf,
+    },
     /// A folder is not replaced by a file.
     #[error("a folder is where a file is to be written, choose another: {}", path.display())]
     NotAFile {

@@ -31,6 +31,7 @@ mod image;
 #[cfg(feature = "datasets")]
 mod inspection;
 mod lock;
+mod own_file;
 mod preprocess;
 mod preprocessor_config;
 mod printable;
@@ -67,6 +68,7 @@ pub use inspection::{
     SplitInspection, SplitVerification, Verification,
 };
 pub use lock::{Hold, Lock};
+pub use own_file::open_own_file;
 pub use preprocess::{Interpolation, Preprocess, ResizeRule};
 pub use printable::{printable, printable_name};
 pub use random::{Purpose, generator};

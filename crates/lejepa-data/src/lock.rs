@@ -5,7 +5,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::atomic_file::{folder_of, remove_leftovers};
-use crate::{Error, Result};
+use crate::own_file::open_own_file;
+use crate::{Error, Result, regular_file};
 
 /// What the names of locks end in that lie beside what they are of.
 pub(crate) const ENDING: &str = ".lejepa-lock";
@@ -33,9 +34,9 @@ pub enum Hold {
 impl Lock {
     /// The lock that a file stands for; `None` if others hold it. A file system without locks gives all.
     pub fn take(path: &Path, hold: Hold) -> Result<Option<Self>> {
-        let failed = |source| Error::Io { action: "lock", path: path.into(), source };
         loop {
-            let file = File::options().create(true).truncate(false).write(true).open(path).map_err(failed)?;
+            let mut options = File::options();
+            let file = open_own_file(path, "lock", options.create(true).truncate(false).write(true))?;
             let taken = match hold {
                 Hold::Shared => file.try_lock_shared(),
                 Hold::Exclusive => file.try_lock(),
@@ -100,7 +101,7 @@ impl Lock {
         /// More than a process and a machine need.
         const LONGEST: u64 = 300;
         let mut text = String::new();
-        let read = File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
+        let read = regular_file::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
         let mut words = text.split_whitespace();
         let process: Option<u32> = words.next().and_then(|word| word.parse().ok());
         let plain = |name: &&str| name.chars().all(|it| it.is_ascii_alphanumeric() || ".-_".contains(it));
@@ -144,7 +145,7 @@ fn is_at(file: &File, path: &Path) -> bool {
         metadata.ok().map(|metadata| (metadata.dev(), metadata.ino()))
     };
     let own = place(file.metadata());
-    own.is_some() && own == place(path.metadata())
+    own.is_some() && own == place(path.symlink_metadata())
 }
 
 #[cfg(not(unix))]
@@ -170,6 +171,25 @@ mod tests {
         std::fs::write(folder.join("result"), "mine").unwrap();
         drop(lock);
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn locks_change_nothing_behind_a_link_and_wait_for_no_pipe() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(ENDING);
+        crate::own_file::with_each_trap(&path, |trap| {
+            for lock in [
+                Lock::of_folder(folder.path()).map(Some),
+                Lock::take(&path, Hold::Exclusive),
+                Lock::take(&path, Hold::Shared),
+            ] {
+                let error = lock.unwrap_err();
+                assert!(matches!(&error, Error::NotOwn { path: named } if *named == path), "{trap}: {error}");
+            }
+            assert_eq!(Lock::holder(&path), "another process", "{trap}");
+        });
+        drop(Lock::of_folder(folder.path()).unwrap());
     }
 
     #[test]

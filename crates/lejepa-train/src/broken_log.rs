@@ -1,11 +1,11 @@
 //! `broken-images.jsonl`: the images of a run that could not be used, each once.
 
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use lejepa_data::BrokenImage;
+use lejepa_data::{BrokenImage, open_own_file};
 
 use crate::Result;
 
@@ -37,7 +37,7 @@ impl BrokenLog {
             return Ok(false);
         }
         let failed = |source| lejepa_data::Error::Io { action: "write", path: self.path.clone(), source };
-        let mut file = OpenOptions::new().create(true).append(true).open(&self.path).map_err(failed)?;
+        let mut file = open_own_file(&self.path, "write", File::options().create(true).append(true))?;
         let line = serde_json::to_string(image).map_err(std::io::Error::from).map_err(failed)?;
         writeln!(file, "{line}").map_err(failed)?;
         Ok(true)

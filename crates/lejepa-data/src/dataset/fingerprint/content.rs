@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use super::Hashing;
 use super::memo::{Memo, PathKey};
 use super::turn::Turn;
+use super::volume::{Volume, Volumes};
 use crate::regular_file;
 
 /// The hash of a file's content.
@@ -31,14 +32,14 @@ pub(super) struct Trust {
     /// Those that were not touched for so long. A younger one may be written again without a trace: within a
     /// tick of the file system's clock, and through a mapping as long as its page has not been written back.
     pub(super) untouched: Duration,
-    /// Also those on a file system in memory, where writing through a mapping never leaves a trace.
-    pub(super) in_memory: bool,
+    /// Also those on a file system that is not believed, see [`Volume`](super::volume::Volume).
+    pub(super) everywhere: bool,
 }
 
 impl Default for Trust {
     /// Linux writes back after half a minute.
     fn default() -> Self {
-        Self { untouched: Duration::from_secs(120), in_memory: false }
+        Self { untouched: Duration::from_secs(120), everywhere: false }
     }
 }
 
@@ -49,17 +50,17 @@ pub struct FileFacts(blake3::Hash);
 impl FileFacts {
     /// As it is now.
     pub fn of(files: &[PathBuf]) -> Self {
+        let volumes = Volumes::default();
         let each: Vec<[u8; 16]> = files
             .par_iter()
-            .map(|file| std::fs::metadata(file).ok().and_then(|metadata| facts(&metadata)))
-            .map(|facts| facts.map_or([0; 16], |facts| facts.0))
+            .map(|file| Stated::of(file, &volumes).facts.map_or([0; 16], |facts| facts.0))
             .collect();
         Self(blake3::hash(each.as_flattened()))
     }
 }
 
-/// What a file system says of a file, as one number: its length, inode and times of change. The last change
-/// of the inode cannot be set back by anybody, unlike the time of modification.
+/// What a file system says of a file, as one number: which one it is, and the file's length, inode and times of
+/// change. The last change of the inode cannot be set back by anybody, unlike the time of modification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Facts(pub(super) [u8; 16]);
 
@@ -69,6 +70,7 @@ struct Stated {
     facts: Option<Facts>,
     changed: Option<Duration>,
     length: u64,
+    is_believed: bool,
 }
 
 /// The contents of files.
@@ -82,9 +84,10 @@ impl Contents {
         (memo, trust): (Option<&Path>, Trust),
         observe: &mut dyn FnMut(Hashing) -> ControlFlow<()>,
     ) -> Option<Vec<Option<Content>>> {
-        let stated: Vec<Stated> = files.par_iter().map(|file| Stated::of(file)).collect();
+        let volumes = Volumes::default();
+        let stated: Vec<Stated> = files.par_iter().map(|file| Stated::of(file, &volumes)).collect();
         let recall = |known: &Memo| -> (Vec<Option<Content>>, Vec<usize>) {
-            let contents = stated.iter().map(|file| known.get(&file.key, file.facts.as_ref()?));
+            let contents = stated.iter().map(|file| known.get(&file.key, &file.remembered(trust)?));
             let contents: Vec<Option<Content>> = contents.collect();
             let unknown = (0..files.len()).filter(|&place| contents[place].is_none()).collect();
             (contents, unknown)
@@ -94,9 +97,8 @@ impl Contents {
         let (mut contents, mut unknown) = recall(&known);
         let mut hashing = Hashing { done: 0, total: length(&unknown) };
         let mut _turn = None;
-        if let (Some(memo), SHARED.., Some(&first)) = (memo, hashing.total, unknown.first())
-            && (trust.in_memory || !is_in_memory(&files[first]))
-            && unknown.iter().all(|&place| stated[place].is_settled(trust))
+        if let (Some(memo), SHARED..) = (memo, hashing.total)
+            && unknown.iter().all(|&place| stated[place].settled(trust).is_some())
         {
             // Others may be about to learn the same: one process reads, and the others take it over.
             _turn = Some(Turn::wait_for(memo, &mut || observe(hashing))?);
@@ -125,11 +127,13 @@ impl Contents {
             if stopped {
                 break;
             }
+            let volumes = Volumes::default();
             for (place, content) in found {
                 contents[place] = content;
                 // What changed while it was read, or may still change unseen, is not remembered.
                 let file = &stated[place];
-                if let (Some(content), Some(facts)) = (content, settled(&files[place], trust))
+                let after = Stated::of(&files[place], &volumes).settled(trust);
+                if let (Some(content), Some(facts)) = (content, after)
                     && file.facts == Some(facts)
                 {
                     learnt.insert(file.key, (facts, content));
@@ -150,23 +154,31 @@ impl Contents {
 }
 
 impl Stated {
-    fn of(file: &Path) -> Self {
-        let metadata = std::fs::metadata(file).ok();
+    fn of(file: &Path, volumes: &Volumes) -> Self {
+        let key = PathKey::of(file);
+        let Ok(metadata) = std::fs::metadata(file) else {
+            return Self { key, facts: None, changed: None, length: 0, is_believed: false };
+        };
+        let volume = volumes.of(file, device(&metadata));
         Self {
-            key: PathKey::of(file),
-            changed: metadata.as_ref().and_then(changed),
-            facts: metadata.as_ref().and_then(facts),
-            length: metadata.map_or(0, |metadata| metadata.len()),
+            key,
+            facts: facts(&metadata, volume),
+            changed: changed(&metadata),
+            length: metadata.len(),
+            is_believed: volume.is_believed,
         }
     }
-}
 
-impl Stated {
-    /// Whether it was left alone for long enough to be remembered.
-    fn is_settled(&self, trust: Trust) -> bool {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok();
-        let age = now.zip(self.changed).and_then(|(now, changed)| now.checked_sub(changed));
-        age.is_some_and(|age| age > trust.untouched)
+    /// What it is known by, if its file system is believed.
+    fn remembered(&self, trust: Trust) -> Option<Facts> {
+        self.facts.filter(|_| self.is_believed || trust.everywhere)
+    }
+
+    /// The same for a file that will not change unseen any more: it was left alone for long enough.
+    fn settled(&self, trust: Trust) -> Option<Facts> {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        let age = now.checked_sub(self.changed?)?;
+        self.remembered(trust).filter(|_| age > trust.untouched)
     }
 }
 
@@ -218,32 +230,18 @@ fn hash_large(path: &Path, observe: &mut dyn FnMut(u64) -> ControlFlow<()>) -> O
 /// The facts of a file that will not change unseen any more, to be remembered.
 #[cfg(feature = "hdf5")]
 pub(in crate::dataset) fn settled_facts(path: &Path) -> Option<Vec<u8>> {
-    settled(path, Trust::default()).map(|facts| facts.0.to_vec())
+    let facts = Stated::of(path, &Volumes::default()).settled(Trust::default())?;
+    Some(facts.0.to_vec())
 }
 
-/// The facts of a file that will not change unseen any more.
-fn settled(path: &Path, trust: Trust) -> Option<Facts> {
-    if is_in_memory(path) && !trust.in_memory {
-        return None;
-    }
-    let metadata = std::fs::metadata(path).ok()?;
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    let age = now.checked_sub(changed(&metadata)?)?;
-    if age > trust.untouched { facts(&metadata) } else { None }
+#[cfg(unix)]
+fn device(metadata: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::dev(metadata)
 }
 
-/// Whether a file lies on a file system in memory; if that cannot be told, yes.
-#[cfg(target_os = "linux")]
-fn is_in_memory(path: &Path) -> bool {
-    const TMPFS: u32 = 0x0102_1994;
-    const RAMFS: u32 = 0x8584_58f6;
-    // The field is wider on some machines, the numbers are not.
-    rustix::fs::statfs(path).map_or(true, |system| [TMPFS, RAMFS].contains(&(system.f_type as u32)))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_in_memory(_path: &Path) -> bool {
-    false
+#[cfg(not(unix))]
+fn device(_metadata: &Metadata) -> u64 {
+    0
 }
 
 /// When a file or anything about it was changed last.
@@ -256,10 +254,10 @@ fn changed(metadata: &Metadata) -> Option<Duration> {
 }
 
 #[cfg(unix)]
-fn facts(metadata: &Metadata) -> Option<Facts> {
+pub(super) fn facts(metadata: &Metadata, volume: Volume) -> Option<Facts> {
     use std::os::unix::fs::MetadataExt;
     let mut hasher = blake3::Hasher::new();
-    for number in [metadata.len(), metadata.ino()] {
+    for number in [metadata.len(), metadata.ino()].into_iter().chain(volume.identity) {
         hasher.update(&number.to_le_bytes());
     }
     for number in [metadata.mtime(), metadata.mtime_nsec(), metadata.ctime(), metadata.ctime_nsec()] {
@@ -277,6 +275,6 @@ fn changed(_metadata: &Metadata) -> Option<Duration> {
 }
 
 #[cfg(not(unix))]
-fn facts(_metadata: &Metadata) -> Option<Facts> {
+fn facts(_metadata: &Metadata, _volume: Volume) -> Option<Facts> {
     None
 }

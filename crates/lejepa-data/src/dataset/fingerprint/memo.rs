@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::content::{Content, Facts};
-use crate::write_atomically;
+use crate::{regular_file, write_atomically};
 
 const MAGIC: [u8; 16] = *b"lejepa hashes 1\n";
 const ENTRY: usize = 16 + 16 + 32;
@@ -47,7 +47,7 @@ pub(super) struct Memo {
 impl Memo {
     /// What is remembered; nothing if the file is not there or not whole.
     pub(super) fn read(path: &Path) -> Self {
-        std::fs::read(path).ok().and_then(|bytes| Self::parse(&bytes)).unwrap_or_default()
+        regular_file::read(path).ok().and_then(|bytes| Self::parse(&bytes)).unwrap_or_default()
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {

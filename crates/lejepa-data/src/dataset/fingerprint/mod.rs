@@ -8,10 +8,14 @@
 //!
 //! The same bytes have the same fingerprint wherever they lie. No reader of a format computes one: each
 //! lists its files ([`Dataset::files`]), and names, labels and classes are what the others see too.
+//!
+//! A file is not read again while its file system says the same of it (identity of the file system, length, inode,
+//! times of change), if that one is believed: `volume` says which are, and what is relied upon.
 
 mod content;
 mod memo;
 mod turn;
+mod volume;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

@@ -200,7 +200,7 @@ fn written(files: &[(&str, &[u8])]) -> (tempfile::TempDir, Vec<PathBuf>) {
 /// The contents of files, and how many bytes were read for them.
 fn read(files: &[PathBuf], memo: &Path) -> (Vec<Option<Content>>, u64) {
     let mut bytes = 0;
-    let trust = Trust { untouched: Duration::from_secs(2), in_memory: true };
+    let trust = Trust { untouched: Duration::from_secs(2), everywhere: true };
     let contents = Contents::read(files, (Some(memo), trust), &mut |hashing| {
         bytes = hashing.done;
         ControlFlow::Continue(())
@@ -243,6 +243,35 @@ fn files_that_may_be_written_without_a_trace_are_not_remembered() {
     };
     assert_eq!(read(), [Some(blake3::hash(b"first"))]);
     assert!(!memo.exists(), "two seconds are enough for a page that was mapped and is not yet written back");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_file_of_another_file_system_is_another_even_with_the_same_inode_and_times() {
+    let (_folder, files) = written(&[("a", b"first")]);
+    let metadata = fs::metadata(&files[0]).unwrap();
+    let on = |identity| content::facts(&metadata, volume::Volume { identity, is_believed: true });
+    assert_eq!(on([1, 2, 3]), on([1, 2, 3]));
+    for other in [[0, 2, 3], [1, 0, 3], [1, 2, 0]] {
+        assert_ne!(on([1, 2, 3]), on(other));
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn files_of_a_file_system_that_is_not_believed_are_not_remembered() {
+    let Ok(folder) = tempfile::tempdir_in("/dev/shm") else { return };
+    let files = [folder.path().join("a")];
+    fs::write(&files[0], b"first").unwrap();
+    let memo = folder.path().join("x.hashes");
+    std::thread::sleep(Duration::from_millis(100));
+    let trust = |everywhere| Trust { untouched: Duration::from_millis(1), everywhere };
+    let read = |trust| {
+        Contents::read(&files, (Some(&memo), trust), &mut |_| ControlFlow::Continue(())).unwrap();
+        memo.exists()
+    };
+    assert!(!read(trust(false)));
+    assert!(read(trust(true)));
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::own_file::open_own_file;
+
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -18,8 +20,9 @@ impl Turn {
     pub(super) fn wait_for(memo: &Path, observe: &mut dyn FnMut() -> ControlFlow<()>) -> Option<Self> {
         let path = memo.with_extension("lock");
         let folder = path.parent().unwrap_or(Path::new("."));
-        let file = std::fs::create_dir_all(folder)
-            .and_then(|()| File::options().create(true).append(true).open(&path));
+        // What is not to be had costs time alone.
+        let _ = std::fs::create_dir_all(folder);
+        let file = open_own_file(&path, "lock", File::options().create(true).append(true));
         let Ok(file) = file else { return Some(Self { _lock: None }) };
         loop {
             match file.try_lock() {
@@ -38,6 +41,17 @@ impl Turn {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_pipe_in_its_place_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let memo = folder.path().join("files.hashes");
+        crate::own_file::with_each_trap(&folder.path().join("files.lock"), |trap| {
+            let mut never = || -> ControlFlow<()> { unreachable!("nobody has it") };
+            assert!(Turn::wait_for(&memo, &mut never).unwrap()._lock.is_none(), "{trap}");
+        });
+    }
 
     #[test]
     fn a_second_one_waits_until_the_first_is_done_or_nobody_wants_it_any_more() {
