@@ -73,7 +73,9 @@ pub fn rehearse(config: &TrainConfig, device: DeviceChoice, observe: &mut Observ
     }
     stage.checkpoint()?;
     let other_peak = memory::peak().map(|bytes| bytes as f64);
-    let waiting = (BatchStream::in_memory(config.data.worker_threads()) - 1) * stage.batch.bytes();
+    // A short run has no more of them than steps.
+    let batches = BatchStream::in_memory(config.data.worker_threads()).min(steps as usize);
+    let waiting = (batches - 1) * stage.batch.bytes();
     let model = &stage.state.model;
     Ok(Rehearsal {
         images: source.dataset().len(),
@@ -113,7 +115,9 @@ impl Scale {
             None => {
                 let large = batch.min(SAMPLES);
                 let few = |samples| Few { samples, micro_batch: None };
-                Self { small: few(large.div_ceil(2)), large: few(large), batch, at_once: batch }
+                // Far apart, or what an allocator happens to do would turn the line.
+                let small = large.div_ceil(4).max(2);
+                Self { small: few(small), large: few(large), batch, at_once: batch }
             }
             // Two parts each, so that gradients are summed as in the run.
             Some(part) => {
