@@ -152,7 +152,6 @@ fn pictures_replace_those_of_the_same_command_and_nothing_else() {
         lejepa_succeeds(path, command);
         lejepa_succeeds(path, command);
         let made = std::fs::read(path.join(picture)).unwrap();
-        let _ = std::fs::remove_file(path.join(picture).with_file_name(".made-by.json"));
         std::fs::write(path.join(picture), "mine").unwrap();
         let said = refused(path, command);
         let place = picture.split('/').next().unwrap();
@@ -166,6 +165,36 @@ fn pictures_replace_those_of_the_same_command_and_nothing_else() {
     assert!(said.contains("replaced only with --overwrite: views.png"), "{said}");
     let said = refused(path, &["pca", "encoder.onnx", "more", "--limit", "2", "--out", "pca"]);
     assert!(said.contains("replaced only with --overwrite: pca/"), "{said}");
+    // On another content at the same place.
+    lejepa_succeeds(path, &["export", "run", "--outputs", "embedding,patch_tokens"]);
+    let said = refused(path, cases[4].1);
+    assert!(said.contains("replaced only with --overwrite: pca/"), "{said}");
+    lejepa_succeeds(path, &["embed", "more", "--encoder", "encoder.onnx", "--out", "f.npy", "--overwrite"]);
+    let said = refused(path, cases[0].1);
+    assert!(said.contains("replaced only with --overwrite: f.gauge.svg"), "{said}");
+}
+
+#[test]
+fn folders_of_a_user_among_the_pictures_are_left_alone() {
+    let folder = exported();
+    let path = folder.path();
+    let image = "1-train-images-idx3-ubyte-image-0";
+    for (out, mine) in [("new", format!("{image}/mean-mask.png")), ("old", format!("{image}/mean-mask.png"))]
+    {
+        let attention = ["attention", "encoder.onnx", "data", "--limit", "1", "--out", out];
+        if out == "old" {
+            lejepa_succeeds(path, &attention);
+            lejepa_succeeds(path, &attention);
+        }
+        let mine = path.join(out).join(mine);
+        std::fs::create_dir_all(mine.parent().unwrap()).unwrap();
+        std::fs::write(&mine, "mine").unwrap();
+        let said = refused(path, &attention);
+        assert!(said.contains(&format!("replaced only with --overwrite: {out}/{image}")), "{said}");
+        assert_eq!(std::fs::read_to_string(&mine).unwrap(), "mine");
+        lejepa_succeeds(path, &[&attention[..], &["--overwrite"]].concat());
+        assert!(std::fs::read(&mine).unwrap() != b"mine");
+    }
 }
 
 #[test]
@@ -205,6 +234,24 @@ fn a_report_is_replaced_by_the_same_evaluation_alone() {
     lejepa_succeeds(path, &["export", "run", "--outputs", "embedding"]);
     differs(&[], "encoder.onnx (other: encoder)");
     lejepa_succeeds(path, &[&eval[..], &["--overwrite"]].concat());
+
+    let mine = path.join("four/draws/data.csv");
+    std::fs::create_dir_all(mine.parent().unwrap()).unwrap();
+    std::fs::write(&mine, "mine").unwrap();
+    let into_four = [&eval[..7], &["four"]].concat();
+    let said = refused(path, &into_four);
+    assert!(said.contains("replaced only with --overwrite: four/draws/data.csv"), "{said}");
+    assert_eq!(std::fs::read_to_string(&mine).unwrap(), "mine");
+    lejepa_succeeds(path, &[&into_four[..], &["--overwrite"]].concat());
+
+    // No folder can be made there, whoever asks: numbers come without a cache, and that is said.
+    #[cfg(target_os = "linux")]
+    {
+        let five = ["--out", "five", "--cache", "/sys/lejepa"];
+        lejepa_succeeds(path, &[&eval[..6], &five].concat());
+        let report = std::fs::read_to_string(path.join("five/report.md")).unwrap();
+        assert!(report.contains("without a cache, which cannot be written: /sys/lejepa"), "{report}");
+    }
 
     std::fs::write(path.join("file"), "mine").unwrap();
     let said = refused(path, &[&eval[..7], &["file"]].concat());

@@ -41,7 +41,7 @@ fn files(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> =
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     // What tells the job is not for people.
-    names.retain(|name| name != ".made-by.json");
+    names.retain(|name| name != ".made-by.jsonl");
     names.sort();
     names
 }

@@ -163,7 +163,17 @@ fn a_damaged_checkpoint_costs_the_steps_since_the_one_before() {
     assert!(before.exists());
     let output = lejepa(path, &train);
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("damaged checkpoint"));
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        message.contains("damaged checkpoint") && message.contains("no other to go on from"),
+        "{message}"
+    );
+    assert!(message.contains("hint: remove that file, and the same command begins anew"), "{message}");
+    let left =
+        checkpoints(&run).into_iter().find(|file| file.extension().is_some_and(|end| end == "safetensors"));
+    std::fs::remove_file(left.unwrap()).unwrap();
+    lejepa_succeeds(path, &train);
+    assert!(std::fs::read(newest).unwrap() == whole, "all steps were taken again");
 }
 
 #[test]

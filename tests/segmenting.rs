@@ -169,10 +169,18 @@ fn an_evaluation_segments_clips_too() {
     let mask = path.join("out/video/attention/square/masks/00002.png");
     assert_eq!(LabelMap::read(&mask).unwrap().labels.dim(), (SIDE, SIDE));
 
-    // The same command again makes no mask anew.
-    std::fs::remove_file(&mask).unwrap();
+    // The same command again makes no mask anew, unless one is lost or damaged.
+    let (whole, modified) = (std::fs::read(&mask).unwrap(), || mask.metadata().unwrap().modified().unwrap());
+    let first = modified();
     lejepa_succeeds(path, &eval);
-    assert!(!mask.exists());
+    assert_eq!(modified(), first);
+    for harm in [&|| std::fs::remove_file(&mask), &|| std::fs::write(&mask, &whole[..whole.len() / 2])]
+        as [&dyn Fn() -> std::io::Result<()>; 2]
+    {
+        harm().unwrap();
+        lejepa_succeeds(path, &eval);
+        assert!(std::fs::read(&mask).unwrap() == whole);
+    }
     let again = report(&path.join("out"));
     assert_eq!(again["videos"][0]["clips"][1]["stills"], found["videos"][0]["clips"][1]["stills"]);
     for (video, name) in [(0, "encoder, best head"), (1, "encoder")] {

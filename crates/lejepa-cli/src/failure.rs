@@ -181,6 +181,9 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
             (_, Some(TrainError::Checkpoint { .. }), _) => {
                 Some("the same `lejepa train` puts it aside and goes on from the checkpoint before it, if there is one")
             }
+            (_, Some(TrainError::OnlyDamaged { .. }), _) => {
+                Some("remove that file, and the same command begins anew, from the first step")
+            }
             (_, _, Some(DataError::Busy { .. })) => Some("wait for it, or choose another --out"),
             (_, _, Some(DataError::Setting { field: "data.path", .. })) => Some("lejepa train --data PATH"),
             (_, _, Some(DataError::Setting { field: "tensor", got, .. })) if got == "nothing" => {

@@ -75,12 +75,17 @@ impl PictureArguments {
         Ok(encoder)
     }
 
-    /// The right to write into the folder: a picture of every image under its name, and what `more` names.
-    pub(crate) fn claim(&self, command: &str, subjects: &Subjects, more: &[&str]) -> Result<Claim> {
+    /// The right to write into the folder what `more` names, and a picture of every image under its name.
+    pub(crate) fn claim(
+        &self,
+        (command, encoder): (&str, &Encoder),
+        subjects: &Subjects,
+        more: impl IntoIterator<Item = String>,
+    ) -> Result<Claim> {
         let inputs = std::iter::once(&self.encoder).chain(&self.paths);
         let mut names: Vec<String> = subjects.names().map(|name| format!("{name}.png")).collect();
-        names.extend(more.iter().map(|name| name.to_string()));
-        let job = Job::new(command, inputs.map(PathBuf::as_path));
+        names.extend(more);
+        let job = Job::new(command, inputs.map(PathBuf::as_path)).with_content(&encoder.fingerprint());
         Ok(Claim::of_folder(&self.out, &names, job, self.targets.overwrite())?)
     }
 
@@ -104,7 +109,7 @@ impl Subjects {
     }
 
     /// The names of all of them.
-    fn names(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = String> {
         let digits = self.len().to_string().len();
         let name = move |(number, &index): (usize, &usize)| {
             format!("{number:0digits$}-{}", file_name(&self.list.info(index).id))

@@ -55,6 +55,18 @@ impl AtomicFile {
         &self.path
     }
 
+    /// Where its content is until then, for another program that writes it.
+    pub fn temporary(&self) -> &Path {
+        &self.temporary
+    }
+
+    /// The same when all that was written is there.
+    pub(crate) fn flushed(&mut self) -> Result<&Path> {
+        let failed = |source| Error::Io { action: "write", path: self.path.clone(), source };
+        self.file.as_mut().map_or(Ok(()), Write::flush).map_err(failed)?;
+        Ok(&self.temporary)
+    }
+
     /// Puts what was written into its place.
     pub fn commit(self) -> Result<()> {
         self.put(|temporary, path| std::fs::rename(temporary, path))

@@ -2,12 +2,13 @@
 //! replaced only if the same job made it, or if the user says so.
 //!
 //! A file tells by a mark inside what made it: in a comment of an SVG file, in a text chunk of a PNG file. For a
-//! folder of files `.made-by.json` in it does.
+//! folder of files a ledger in it does.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
+use crate::ledger::{self, Ledger};
 use crate::{AtomicFile, Error, Lock, Result, lock};
 
 /// Whether what may be somebody's is replaced.
@@ -25,8 +26,6 @@ pub struct Job {
     mark: String,
 }
 
-/// In a folder, tells what made its files.
-const MADE_BY: &str = ".made-by.json";
 /// Marks stand at the beginning of files.
 const HEAD: u64 = 4096;
 
@@ -40,6 +39,12 @@ impl Job {
         }
         let inputs = &hasher.finalize().to_hex()[..16];
         Self { mark: format!("lejepa {command}, job {inputs}") }
+    }
+
+    /// The same of inputs with a content, told by a fingerprint: with another one it is another job.
+    pub fn with_content(self, fingerprint: &str) -> Self {
+        let content = &blake3::hash(fingerprint.as_bytes()).to_hex()[..16];
+        Self { mark: format!("{} of {content}", self.mark) }
     }
 
     /// What is put into a file.
@@ -62,7 +67,8 @@ impl Job {
 pub struct Claim {
     job: Job,
     overwrite: Overwrite,
-    /// That of several files.
+    /// Of a folder.
+    ledger: Option<Ledger>,
     folder: Option<PathBuf>,
     _locks: Vec<Lock>,
 }
@@ -81,19 +87,16 @@ impl Claim {
             return Err(Error::NotAFile { path: path.clone() });
         }
         let locks = paths.iter().map(|path| Lock::of_file(path)).collect::<Result<_>>()?;
-        Ok(Self { job, overwrite, folder: None, _locks: locks })
+        Ok(Self { job, overwrite, ledger: None, folder: None, _locks: locks })
     }
 
-    /// On a folder, in which files and folders of these names are to be written.
+    /// On a folder, in which files and folders of these names are to be written. What else is written there is
+    /// looked at then.
     pub fn of_folder(folder: &Path, names: &[String], job: Job, overwrite: Overwrite) -> Result<Self> {
         let locks = vec![Lock::of_folder(folder)?];
-        let made_by = folder.join(MADE_BY);
-        let claim = Self { job, overwrite, folder: Some(folder.into()), _locks: locks };
-        if !claim.job.owns(&made_by) {
-            names.iter().try_for_each(|name| claim.check(&folder.join(name)))?;
-            let made = serde_json::json!({ "made_by": claim.job.mark, "version": env!("CARGO_PKG_VERSION") });
-            claim.write(&made_by, format!("{made}\n").as_bytes())?;
-        }
+        let ledger = Some(Ledger::open(folder, job.mark()));
+        let claim = Self { job, overwrite, ledger, folder: Some(folder.into()), _locks: locks };
+        names.iter().try_for_each(|name| claim.check(&folder.join(name)))?;
         Ok(claim)
     }
 
@@ -110,9 +113,18 @@ impl Claim {
     }
 
     /// The same for content that came bit by bit.
-    pub fn commit(&self, file: AtomicFile) -> Result<()> {
-        let may_replace = self.overwrite == Overwrite::Always || self.job.owns(file.path());
+    pub fn commit(&self, mut file: AtomicFile) -> Result<()> {
+        let may_replace = self.overwrite == Overwrite::Always || self.owns(file.path());
+        if let Some(ledger) = &self.ledger {
+            let path = file.path().to_path_buf();
+            ledger.note(file.flushed()?, &path)?;
+        }
         if may_replace { file.commit() } else { file.commit_new() }
+    }
+
+    /// Whether the job has made what lies there.
+    fn owns(&self, path: &Path) -> bool {
+        self.ledger.as_ref().map_or_else(|| self.job.owns(path), |ledger| ledger.has(path))
     }
 
     /// Sees to it that one of the files is not there: it would be of an earlier time.
@@ -129,7 +141,7 @@ impl Claim {
     /// Refuses what is there and may be somebody's.
     pub fn check(&self, path: &Path) -> Result<()> {
         let is_free =
-            self.overwrite == Overwrite::Always || path.symlink_metadata().is_err() || self.job.owns(path);
+            self.overwrite == Overwrite::Always || path.symlink_metadata().is_err() || self.owns(path);
         if is_free { Ok(()) } else { Err(Error::Exists { path: path.into() }) }
     }
 }
@@ -140,10 +152,10 @@ impl Drop for Claim {
         let Some(folder) = &self.folder else { return };
         let mut others = std::fs::read_dir(folder).into_iter().flatten().flatten().filter(|entry| {
             let name = entry.file_name();
-            name != MADE_BY && name != lock::ENDING
+            name != ledger::NAME && name != lock::ENDING
         });
         if others.next().is_none() {
-            let _ = std::fs::remove_file(folder.join(MADE_BY));
+            let _ = std::fs::remove_file(folder.join(ledger::NAME));
         }
     }
 }
@@ -198,14 +210,26 @@ mod tests {
         };
         drop(claim("photos", Overwrite::Never).unwrap());
         assert!(!folder.exists(), "nothing was drawn");
-        let drawing = claim("photos", Overwrite::Never).unwrap();
-        std::fs::write(folder.join("sheet.png"), "drawn").unwrap();
-        drop(drawing);
-        claim("photos", Overwrite::Never).unwrap();
+        let sheet = folder.join("sheet.png");
+        claim("photos", Overwrite::Never).unwrap().write(&sheet, b"drawn").unwrap();
+        claim("photos", Overwrite::Never).unwrap().write(&sheet, b"drawn otherwise").unwrap();
         let refused = claim("others", Overwrite::Never).unwrap_err().to_string();
         assert!(refused.ends_with("sheet.png"), "{refused}");
-        claim("others", Overwrite::Always).unwrap();
+        claim("others", Overwrite::Always).unwrap().write(&sheet, b"of others").unwrap();
         claim("others", Overwrite::Never).unwrap();
+        assert!(claim("photos", Overwrite::Never).is_err());
+        // What the user has put into the place of a picture, before and while there is drawn.
+        std::fs::write(&sheet, "mine").unwrap();
+        assert!(claim("others", Overwrite::Never).is_err());
+        std::fs::remove_file(&sheet).unwrap();
+        let drawing = claim("others", Overwrite::Never).unwrap();
+        for theirs in [sheet.clone(), folder.join("1/mask.png")] {
+            std::fs::create_dir_all(theirs.parent().unwrap()).unwrap();
+            std::fs::write(&theirs, "mine").unwrap();
+            assert!(matches!(drawing.write(&theirs, b"of others"), Err(Error::Exists { .. })));
+            assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "mine");
+        }
+        drop(drawing);
         // What else lies there is in nobody's way.
         let theirs = root.path().join("theirs");
         std::fs::create_dir(&theirs).unwrap();

@@ -30,6 +30,7 @@ mod error;
 mod image;
 #[cfg(feature = "datasets")]
 mod inspection;
+mod ledger;
 mod lock;
 mod own_file;
 mod preprocess;

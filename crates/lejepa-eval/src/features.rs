@@ -1,5 +1,6 @@
 //! Features of labelled images: extracted once, kept on disk, shared by all probes.
 
+use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use lejepa_embed::Encoder;
 use ndarray::Array2;
 
 use crate::pixels::Pixels;
-use crate::{Extraction, ImageList, Result};
+use crate::{Error, Extraction, ImageList, Result, Share};
 
 /// Where features come from.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +29,8 @@ pub(crate) struct ImageFeatures {
     pub(crate) images: Vec<usize>,
     /// Images that could not be read.
     pub(crate) broken: Vec<BrokenImage>,
+    /// Whether they need not be computed the next time, as far as that is worth it.
+    pub(crate) is_cached: bool,
 }
 
 /// Encoders of smaller images see all of them.
@@ -92,13 +95,26 @@ impl FeatureSource<'_> {
             Self::Encoder(encoder) => {
                 let extraction = Extraction { encoder, output, images };
                 let folder = cache.join(extraction.name()?);
-                let Some(extracted) = extraction.run(&folder, observe)? else { return Ok(None) };
+                let mut without_cache = None;
+                let extracted = match extraction.begin(&folder, Share::Together) {
+                    Err(error) if is_denied(&error) => match extraction.finished(&folder)? {
+                        None => {
+                            let failed = |source| Error::File { path: std::env::temp_dir(), source };
+                            let elsewhere = &*without_cache.insert(tempfile::tempdir().map_err(failed)?);
+                            extraction.run(elsewhere.path(), observe)?
+                        }
+                        finished => finished,
+                    },
+                    workplace => workplace?.finish(observe)?,
+                };
+                let Some(extracted) = extracted else { return Ok(None) };
                 let mut values = Vec::with_capacity(extracted.indices.len() * extracted.dim);
                 extracted.for_each_part(|_, rows| {
                     values.extend_from_slice(rows);
                     Ok(())
                 })?;
-                matrix(values, extracted.indices, extracted.broken).map(Some)
+                let features = matrix(values, extracted.indices, extracted.broken)?;
+                Ok(Some(ImageFeatures { is_cached: without_cache.is_none(), ..features }))
             }
         }
     }
@@ -108,5 +124,13 @@ fn matrix(values: Vec<f32>, images: Vec<usize>, broken: Vec<BrokenImage>) -> Res
     let dim = values.len() / images.len().max(1);
     let mismatch = lejepa_probe::Error::Mismatch { features: values.len(), labels: images.len() };
     let values = Array2::from_shape_vec((images.len(), dim), values).map_err(|_| mismatch)?;
-    Ok(ImageFeatures { values, images, broken })
+    Ok(ImageFeatures { values, images, broken, is_cached: true })
+}
+
+/// Whether a cache is of somebody who lets others read at most.
+fn is_denied(error: &Error) -> bool {
+    let (Error::File { source, .. } | Error::Data(lejepa_data::Error::Io { source, .. })) = error else {
+        return false;
+    };
+    [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem].contains(&source.kind())
 }

@@ -95,7 +95,7 @@ impl<'a> Pixels<'a> {
         }
         let mismatch = lejepa_probe::Error::Mismatch { features: values.len(), labels: kept.len() };
         let values = Array2::from_shape_vec((kept.len(), count), values).map_err(|_| mismatch)?;
-        Ok(Some(ImageFeatures { values, images: kept, broken }))
+        Ok(Some(ImageFeatures { values, images: kept, broken, is_cached: true }))
     }
 }
 

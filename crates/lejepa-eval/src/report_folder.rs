@@ -111,6 +111,12 @@ impl ReportFolder {
         if let Some(found) = lost.clone().filter(|_| !self.overwrites()) {
             return refuse(found);
         }
+        // Lists of sets that the earlier evaluation had are its own.
+        let had = |set: &str| earlier.as_ref().is_some_and(|earlier| earlier.sets().any(|it| it == set));
+        let mut lists = identity.sets().filter(|set| !had(set)).map(|set| self.draws(set));
+        if let Some(path) = lists.find(|path| path.symlink_metadata().is_ok() && !self.overwrites()) {
+            return Err(lejepa_data::Error::Exists { path }.into());
+        }
         WRITTEN.iter().try_for_each(|name| self.remove(&self.path.join(name)))?;
         if lost.is_some() {
             self.remove(&self.path.join(REPORT))?;

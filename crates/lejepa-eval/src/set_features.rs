@@ -55,6 +55,10 @@ impl SetFeatures {
         let test_features = compute(test)?;
         let (train_images, test_images) = (train_features.images.clone(), test_features.images.clone());
         let mut notes = unreadable(&[("training", &train_features), ("test", &test_features)]);
+        if ![&train_features, &test_features].iter().all(|features| features.is_cached) {
+            let cache = cache.display();
+            notes.push(format!("features were computed without a cache, which cannot be written: {cache}"));
+        }
         let train_features = labelled(dataset, candidate, train, train_features)?;
         let test_features = labelled(dataset, candidate, test, test_features)?;
         let [train_rows, test_rows] =

@@ -22,11 +22,14 @@ pub(crate) struct VideoRun<'a> {
     candidates: Vec<SegmentationCandidate<'a>>,
 }
 
+/// What is in the folder of a clip.
+const MASKS: &str = "masks";
+const FILMS: [&str; 2] = ["overlay.gif", "overlay.mp4"];
 /// Folders in which masks of clips lie.
 const FOLDER: &str = "video";
 const METHODS: [&str; 2] = ["attention", "propagation"];
 
-/// In the folder of a clip's masks: the name of what they are of.
+/// In the folder of a clip's masks: the name of what they are of, and what every file holds.
 const MARK: &str = "cell.txt";
 
 impl<'a> VideoRun<'a> {
@@ -69,6 +72,8 @@ impl<'a> VideoRun<'a> {
             list: self.set.list.as_deref(),
             notes: &self.set.notes,
             out: &out,
+            // The folder of each clip says whose it is.
+            claim: None,
             command: evaluation.command,
         };
         let mut video = segmentation.start()?;
@@ -100,8 +105,11 @@ impl<'a> VideoRun<'a> {
         let key = self.key(segmentation, clip, &evaluation.cache.join(HASHES))?;
         let folder = segmentation.out.join(&clip.name);
         let mark = folder.join(MARK);
-        let is_of_it = std::fs::read_to_string(&mark).is_ok_and(|found| found.trim() == key);
-        if let Some(found) = evaluation.folder.read_cell(&key).filter(|_| is_of_it) {
+        let is_of_it = || {
+            let found = std::fs::read_to_string(&mark).unwrap_or_default();
+            found.lines().next() == Some(&key) && listing(&folder, &key).is_ok_and(|listing| listing == found)
+        };
+        if let Some(found) = evaluation.folder.read_cell(&key).filter(|_| is_of_it()) {
             return Ok(found);
         }
         // Masks of something else are not left behind, but what is not of an evaluation stays.
@@ -123,7 +131,8 @@ impl<'a> VideoRun<'a> {
             if told.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
         let found = segmentation.segment(clip, &folder, &mut watch)?;
-        lejepa_data::write_atomically(&mark, |file| writeln!(file, "{key}"))?;
+        let listing = listing(&folder, &key)?;
+        lejepa_data::write_atomically(&mark, |file| write!(file, "{listing}"))?;
         evaluation.folder.write_cell(&key, &found)?;
         Ok(found)
     }
@@ -140,6 +149,26 @@ impl<'a> VideoRun<'a> {
         let json = serde_json::to_vec(&parts).map_err(Error::Json)?;
         Ok(format!("video-{}", &blake3::hash(&json).to_hex()[..24]))
     }
+}
+
+/// What stands in the folder of a clip once all is there. Masks that were lost or damaged since make another one.
+fn listing(folder: &Path, key: &str) -> Result<String> {
+    let mut lines = Vec::new();
+    for folder in [folder.to_path_buf(), folder.join(MASKS)] {
+        let failed = |source| lejepa_data::Error::Io { action: "read", path: folder.clone(), source };
+        for entry in std::fs::read_dir(&folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            // Others' files beside them are in nobody's way.
+            let is_own = FILMS.contains(&&*name) || folder.ends_with(MASKS) && name.ends_with(".png");
+            if is_own && entry.file_type().map_err(failed)?.is_file() {
+                let content = std::fs::read(entry.path()).map_err(failed)?;
+                lines.push(format!("{} {name}\n", &blake3::hash(&content).to_hex()[..32]));
+            }
+        }
+    }
+    lines.sort_unstable();
+    Ok(format!("{key}\n{}", lines.concat()))
 }
 
 /// Removes what an earlier evaluation has found in a clip.

@@ -104,6 +104,14 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// A run has damaged checkpoints only.
+    #[error("damaged checkpoint ({problem}), and no other to go on from: {}", path.display())]
+    OnlyDamaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// A checkpoint is not damaged, but not what this version of the program writes.
     #[error("checkpoint of another version of this program ({problem}): {}", path.display())]
     OtherVersion {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
-use lejepa_data::{Image, Output};
+use lejepa_data::{Claim, Image, Output};
 use lejepa_embed::Encoder;
 use lejepa_eval::{ATTENTION_MASS, AttentionPictures, attention_sheet, seen};
 
@@ -33,11 +33,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let clock = Instant::now();
     let encoder = arguments.pictures.encoder(Output::ClsAttention)?;
     let subjects = arguments.pictures.subjects()?;
-    let _claim = arguments.pictures.claim("attention", &subjects, &[])?;
+    // Of every image a folder too.
+    let claim = arguments.pictures.claim(("attention", &encoder), &subjects, subjects.names())?;
     let bar = progress::bar(subjects.len() as u64);
     let mut drawn = 0;
     for chunk in subjects.chunks() {
-        arguments.draw(&encoder, &chunk)?;
+        arguments.draw(&claim, &encoder, &chunk)?;
         drawn += chunk.len();
         bar.inc(chunk.len() as u64);
     }
@@ -50,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 impl Arguments {
-    fn draw(&self, encoder: &Encoder, subjects: &[Subject]) -> Result<()> {
+    fn draw(&self, claim: &Claim, encoder: &Encoder, subjects: &[Subject]) -> Result<()> {
         let images: Vec<Image> = subjects.iter().map(|subject| subject.image.clone()).collect();
         let attention = encoder.attention(&images)?; // (images, heads, rows, columns)
         let pictures = AttentionPictures { mass: self.mass, upsampling: self.pictures.upsampling };
@@ -58,6 +59,10 @@ impl Arguments {
             let image = seen(encoder.preprocess(), &subject.image)?;
             let pictures = pictures.of(&image, heads)?;
             let folder = self.pictures.out.join(&subject.name);
+            let write = |picture: &Image, folder: &Path, name: &str| {
+                let path = folder.join(format!("{name}.png"));
+                claim.write(&path, &picture.to_marked_png(claim.mark())?)
+            };
             for picture in &pictures {
                 let name = picture.name.replace(' ', "-");
                 write(&picture.heat, &folder, &format!("{name}-attention"))?;
@@ -68,8 +73,4 @@ impl Arguments {
         }
         Ok(())
     }
-}
-
-fn write(picture: &Image, folder: &Path, name: &str) -> Result<()> {
-    Ok(picture.write_png(&folder.join(format!("{name}.png")))?)
 }

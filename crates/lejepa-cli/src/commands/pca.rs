@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use lejepa_data::{ContactSheet, Image, Output, SheetCell, SheetRow};
+use lejepa_data::{Claim, ContactSheet, Image, Output, SheetCell, SheetRow};
 use lejepa_embed::Encoder;
 use lejepa_eval::{ComponentsOf, patch_colours, seen};
 use ndarray::{Array4, Axis};
@@ -33,26 +33,29 @@ pub(crate) struct Arguments {
 /// The widest sheet in pixels.
 const WIDEST: usize = 4096;
 
+/// All of them side by side.
+const SHEET: &str = "sheet.png";
+
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let clock = Instant::now();
     let encoder = arguments.pictures.encoder(Output::PatchTokens)?;
     let subjects = arguments.pictures.subjects()?;
-    let _claim = arguments.pictures.claim("pca", &subjects, &["sheet.png"])?;
+    let claim = arguments.pictures.claim(("pca", &encoder), &subjects, [SHEET.to_string()])?;
     let bar = progress::bar(subjects.len() as u64);
     let (mut pairs, mut waiting) = (Vec::new(), Features::default());
     for chunk in subjects.chunks() {
         waiting.add(&encoder, &chunk)?;
         if arguments.components == ComponentsOf::Image {
-            pairs.extend(arguments.draw(std::mem::take(&mut waiting))?);
+            pairs.extend(arguments.draw(&claim, std::mem::take(&mut waiting))?);
         }
         bar.inc(chunk.len() as u64);
     }
-    pairs.extend(arguments.draw(waiting)?);
+    pairs.extend(arguments.draw(&claim, waiting)?);
     bar.finish_and_clear();
     refuse_none(pairs.len())?;
-    let path = arguments.pictures.out.join("sheet.png");
+    let path = arguments.pictures.out.join(SHEET);
     let count = pairs.len();
-    sheet(pairs)?.write_png(&path)?;
+    claim.write(&path, &sheet(pairs)?.to_marked_png(claim.mark())?)?;
     let pictures = if count == 1 { "picture" } else { "pictures" };
     say!("{count} {pictures} in {}", progress::duration(clock.elapsed()));
     output::line(path.display());
@@ -81,7 +84,7 @@ impl Features {
 
 impl Arguments {
     /// Writes pictures; images and pictures for the sheet.
-    fn draw(&self, features: Features) -> Result<Vec<[Image; 2]>> {
+    fn draw(&self, claim: &Claim, features: Features) -> Result<Vec<[Image; 2]>> {
         let parts: Vec<_> = features.tokens.iter().map(|tokens| tokens.view()).collect();
         if parts.is_empty() {
             return Ok(Vec::new());
@@ -92,7 +95,8 @@ impl Arguments {
             features.images.into_iter().zip(patch_colours(tokens.view(), self.components)?)
         {
             let picture = colours.draw((image.height(), image.width()), self.pictures.upsampling)?;
-            picture.write_png(&self.pictures.out.join(format!("{name}.png")))?;
+            let path = self.pictures.out.join(format!("{name}.png"));
+            claim.write(&path, &picture.to_marked_png(claim.mark())?)?;
             pairs.push([image, picture]);
         }
         Ok(pairs)

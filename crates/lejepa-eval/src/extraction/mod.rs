@@ -25,6 +25,7 @@ use lejepa_data::Output;
 use lejepa_embed::Encoder;
 
 pub use self::extracted::Extracted;
+use self::folder::PartFolder;
 pub use self::key::Key;
 pub use self::shard::Shard;
 pub use self::workplace::Workplace;
@@ -63,11 +64,16 @@ impl<'a> Extraction<'a> {
         folder: &Path,
         observe: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> Result<Option<Extracted>> {
-        let mut workplace = self.begin(folder, Share::Together)?;
-        match workplace.compute(observe)? {
-            ControlFlow::Break(()) => Ok(None),
-            ControlFlow::Continue(()) => workplace.collect().map(Some),
-        }
+        self.begin(folder, Share::Together)?.finish(observe)
+    }
+
+    /// What is whole in a folder, which is only read: it may be of somebody else.
+    pub(crate) fn finished(&self, folder: &Path) -> Result<Option<Extracted>> {
+        let key = self.key()?;
+        let mut parts = PartFolder::new(folder, key.name()?);
+        // Where nothing can be read, nothing is finished.
+        let covered = parts.refresh().is_ok() && parts.cover(&(0..key.images)).1.is_empty();
+        if covered { Extracted::of(&parts, key).map(Some) } else { Ok(None) }
     }
 
     /// Goes to work in a folder.

@@ -88,6 +88,17 @@ impl<'a> Workplace<'a> {
         Ok(Self { extraction, key, folder, share, in_front, _locks: locks })
     }
 
+    /// Computes what is not there yet; nothing if it was stopped.
+    pub(crate) fn finish(
+        mut self,
+        observe: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> Result<Option<Extracted>> {
+        match self.compute(observe)? {
+            ControlFlow::Break(()) => Ok(None),
+            ControlFlow::Continue(()) => self.collect().map(Some),
+        }
+    }
+
     /// Computes what is not there yet, or was stopped. `observe` is told how many more images are done.
     pub fn compute(&mut self, observe: &mut dyn FnMut(usize) -> ControlFlow<()>) -> Result<ControlFlow<()>> {
         let range = self.range();

@@ -103,7 +103,7 @@ impl<'a> ClipRun<'a> {
             return Err(Error::NoFrames { path: self.clip.frames.clone() });
         }
         if let Some(film) = self.film.take() {
-            film.finish()?;
+            film.finish(&|file| self.segmentation.commit(file))?;
         }
         if let Some(masks) = self.clip.masks.as_ref().filter(|_| self.report.frames_with_truth == 0) {
             return Err(Error::MasksOfOthers { path: masks.clone() });
@@ -227,7 +227,8 @@ impl<'a> ClipRun<'a> {
     }
 
     fn write(&mut self, frame: &Frame, labels: &LabelMap) -> Result<()> {
-        labels.write(&self.folder.join(MASKS).join(format!("{}.png", frame.name)))?;
+        let mask = self.folder.join(MASKS).join(format!("{}.png", frame.name));
+        self.segmentation.put(&mask, &labels.to_png(&mask)?)?;
         let drawn = overlaid(&frame.image, labels)?;
         if self.film.is_none() {
             self.film = Some(Film::create(&self.folder, &drawn, frame.duration, self.segmentation.ffmpeg)?);

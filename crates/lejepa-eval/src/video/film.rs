@@ -43,9 +43,10 @@ impl Film {
         self.mp4.as_mut().map_or(Ok(()), |mp4| mp4.add(frame))
     }
 
-    pub(super) fn finish(self) -> Result<()> {
-        self.gif.finish()?;
-        self.mp4.map_or(Ok(()), Mp4::finish)
+    /// `put` puts both into their places.
+    pub(super) fn finish(self, put: &dyn Fn(AtomicFile) -> Result<()>) -> Result<()> {
+        put(self.gif.finish()?)?;
+        self.mp4.map_or(Ok(()), |mp4| put(mp4.finish()?))
     }
 }
 
@@ -84,8 +85,8 @@ impl Gif {
         self.encoder.write_frame(&frame).map_err(|error| failed(&self.path, error))
     }
 
-    fn finish(self) -> Result<()> {
-        Ok(self.encoder.into_inner().map_err(|error| failed(&self.path, error))?.commit()?)
+    fn finish(self) -> Result<AtomicFile> {
+        self.encoder.into_inner().map_err(|error| failed(&self.path, error))
     }
 }
 
@@ -101,8 +102,8 @@ struct Mp4 {
     running: Running,
     frames: Option<ChildStdin>,
     messages: Option<Messages>,
-    path: PathBuf,
-    temporary: PathBuf,
+    /// Written by the other program, under its temporary name.
+    file: AtomicFile,
     height: usize,
     width: usize,
 }
@@ -110,17 +111,17 @@ struct Mp4 {
 impl Mp4 {
     fn create(ffmpeg: &Ffmpeg, path: &Path, first: &Image, duration: Duration) -> Result<Self> {
         let (height, width) = (first.height(), first.width());
-        let temporary = path.with_file_name(".overlay.mp4.writing");
+        let file = AtomicFile::create(path)?;
         let mut command = ffmpeg.command();
         let rate = 1. / duration.as_secs_f64().max(1e-3);
         command.args(["-y", "-f", "rawvideo", "-pix_fmt", "rgb24"]);
         command.args(["-video_size", &format!("{width}x{height}"), "-framerate", &format!("{rate:.3}")]);
         // Players want even sides and colours at half the size.
         command.args(["-i", "-", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p"]);
-        command.args(["-movflags", "+faststart", "-f", "mp4"]).arg(file_name(&temporary));
+        command.args(["-movflags", "+faststart", "-f", "mp4"]).arg(file_name(file.temporary()));
         let mut child = ffmpeg.start(command.stdin(Stdio::piped()).stdout(Stdio::null()))?;
         let (frames, messages) = (child.stdin.take(), Some(Messages::of(&mut child)));
-        Ok(Self { running: Running(child), frames, messages, path: path.into(), temporary, height, width })
+        Ok(Self { running: Running(child), frames, messages, file, height, width })
     }
 
     fn add(&mut self, frame: &Image) -> Result<()> {
@@ -129,15 +130,13 @@ impl Mp4 {
         written.map_err(|_| self.problem())
     }
 
-    fn finish(mut self) -> Result<()> {
+    fn finish(mut self) -> Result<AtomicFile> {
         // The end of its input ends it.
         self.frames = None;
         match self.running.0.wait() {
-            Ok(status) if status.success() => {}
-            _ => return Err(self.problem()),
+            Ok(status) if status.success() => Ok(self.file),
+            _ => Err(self.problem()),
         }
-        let failed = |source| lejepa_data::Error::Io { action: "write", path: self.path.clone(), source };
-        Ok(std::fs::rename(&self.temporary, &self.path).map_err(failed)?)
     }
 
     /// It has stopped, and said why.
@@ -145,14 +144,7 @@ impl Mp4 {
         self.frames = None;
         let _ = self.running.0.wait();
         let problem = self.messages.take().map(Messages::reason).unwrap_or_default();
-        Error::Ffmpeg { problem, path: self.path.clone() }
-    }
-}
-
-impl Drop for Mp4 {
-    fn drop(&mut self) {
-        // Half a file is of no use; a whole one has another name by now.
-        let _ = std::fs::remove_file(&self.temporary);
+        Error::Ffmpeg { problem, path: self.file.path().into() }
     }
 }
 
@@ -170,7 +162,7 @@ mod tests {
         // Another size, and grey.
         film.add(&Image::from_pixels(1, 1, 1, vec![30]).unwrap(), duration).unwrap();
         assert!(!folder.path().join("overlay.gif").exists());
-        film.finish().unwrap();
+        film.finish(&|file| Ok(file.commit()?)).unwrap();
         let frames: Vec<_> =
             super::super::FrameSource::open(&folder.path().join("overlay.gif"), None).unwrap().collect();
         let seen: Vec<_> = frames

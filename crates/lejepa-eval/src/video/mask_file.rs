@@ -30,8 +30,13 @@ impl LabelMap {
 
     /// Writes an indexed PNG.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let bytes = encode(self).map_err(|problem| Error::Mask { problem, path: path.into() })?;
+        let bytes = self.to_png(path)?;
         Ok(write_atomically(path, |file| file.write_all(&bytes))?)
+    }
+
+    /// The bytes of an indexed PNG, which is to be at `path`.
+    pub(super) fn to_png(&self, path: &Path) -> Result<Vec<u8>> {
+        encode(self).map_err(|problem| Error::Mask { problem, path: path.into() })
     }
 }
 

@@ -1,9 +1,10 @@
 //! Segments clips with an encoder, and says how good the masks are where true ones are known.
 
+use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use lejepa_data::{Output, Preprocess, ResizeRule, write_atomically};
+use lejepa_data::{AtomicFile, Claim, Output, Preprocess, ResizeRule};
 use lejepa_embed::Encoder;
 
 use super::clip_run::ClipRun;
@@ -54,6 +55,8 @@ pub struct Segmentation<'a> {
     pub notes: &'a [String],
     /// Where everything is written to.
     pub out: &'a Path,
+    /// The right to write there, if somebody else may have written there too.
+    pub claim: Option<&'a Claim>,
     /// What was typed.
     pub command: &'a str,
 }
@@ -170,9 +173,25 @@ impl Segmentation<'_> {
         let files =
             [("report.json", json), ("report.md", report.to_markdown()), ("report.html", report.to_html())];
         for (name, text) in files {
-            write_atomically(&self.path(name), |file| file.write_all(text.as_bytes()))?;
+            self.put(&self.path(name), text.as_bytes())?;
         }
         Ok(())
+    }
+
+    /// Writes a file.
+    pub(super) fn put(&self, path: &Path, content: &[u8]) -> Result<()> {
+        let mut file = AtomicFile::create(path)?;
+        let failed = |source| lejepa_data::Error::Io { action: "write", path: path.into(), source };
+        file.write_all(content).map_err(failed)?;
+        self.commit(file)
+    }
+
+    /// Puts a file into its place.
+    pub(super) fn commit(&self, file: AtomicFile) -> Result<()> {
+        Ok(match self.claim {
+            Some(claim) => claim.commit(file)?,
+            None => file.commit()?,
+        })
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -87,6 +87,7 @@ impl CheckpointFolder {
                 Err(error @ Error::Checkpoint { .. }) if !files.is_empty() => {
                     damaged(&rename(&file.path, "damaged")?, &error);
                 }
+                Err(Error::Checkpoint { path, problem }) => return Err(Error::OnlyDamaged { path, problem }),
                 Err(error) => return Err(error),
             }
         }

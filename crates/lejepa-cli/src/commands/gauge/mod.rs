@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use candle_core::{Device, Tensor};
 use clap::{Args, ValueEnum};
-use lejepa_data::{Claim, Job, MatrixValues, read_matrix};
+use lejepa_data::{Claim, Fingerprinter, Job, MatrixValues, read_matrix};
 use lejepa_loss::gauge::{Gauge, Reference, Verdict};
 
 use crate::output;
@@ -84,7 +84,8 @@ impl Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let path = &arguments.features;
     let plot = arguments.plot();
-    let job = Job::new("gauge", [path.as_path()]);
+    let content = Fingerprinter::default().of_files(std::slice::from_ref(path))?;
+    let job = Job::new("gauge", [path.as_path()]).with_content(&content);
     let claim =
         |plot: &PathBuf| Claim::of_files(std::slice::from_ref(plot), job, arguments.targets.overwrite());
     let claim = plot.as_ref().map(claim).transpose()?;

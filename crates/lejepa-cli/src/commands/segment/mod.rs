@@ -86,13 +86,14 @@ impl Arguments {
     }
 
     /// The right to write into the folder.
-    fn claim(&self, clips: &[Clip]) -> Result<Claim> {
+    fn claim(&self, encoder: &Encoder, clips: &[Clip]) -> Result<Claim> {
         let own = ["report.json", "report.md", "report.html"].map(String::from);
         let of_clips = match clips {
             [_] => ["masks", "overlay.gif", "overlay.mp4"].map(String::from).to_vec(),
             several => several.iter().map(|clip| clip.name.clone()).collect(),
         };
         let job = Job::new("segment", [self.encoder.as_path(), &self.video]);
+        let job = job.with_content(&encoder.fingerprint());
         let names = [&own[..], &of_clips].concat();
         Ok(Claim::of_folder(&self.out, &names, job, self.targets.overwrite())?)
     }
@@ -126,7 +127,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 
     interrupt::listen()?;
-    let _claim = arguments.claim(&set.clips)?;
+    let claim = arguments.claim(&encoder, &set.clips)?;
     let ffmpeg = arguments.ffmpeg();
     if ffmpeg.is_none() {
         say!("note: no overlay.mp4, since ffmpeg was not found");
@@ -139,6 +140,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         list: set.list.as_deref(),
         notes: &set.notes,
         out: &arguments.out,
+        claim: Some(&claim),
         command: &command_line(),
     };
     segment(arguments, &segmentation, &set.clips)
