@@ -89,6 +89,14 @@ fn the_same_vectors_once_more_are_nothing_to_do_and_other_ones_are_refused() {
             assert!(!path.join(format!("{out}.parts")).exists());
         }
     }
+    // Tasks of a cluster that are started once more.
+    let embed = ["embed", "data", "--encoder", "encoder.onnx", "--out", "d.npy"];
+    for _ in 0..2 {
+        for share in [&["--shard", "1/2"][..], &["--shard", "2/2"], &["--merge"]] {
+            lejepa_succeeds(path, &[&embed[..], share].concat());
+        }
+        assert!(path.join("d.npy").exists() && !path.join("d.npy.parts").exists());
+    }
 }
 
 #[test]
@@ -172,6 +180,18 @@ fn pictures_replace_those_of_the_same_command_and_nothing_else() {
     lejepa_succeeds(path, &["embed", "more", "--encoder", "encoder.onnx", "--out", "f.npy", "--overwrite"]);
     let said = refused(path, cases[0].1);
     assert!(said.contains("replaced only with --overwrite: f.gauge.svg"), "{said}");
+    let photo = |brightness: u8| {
+        let image = lejepa_data::Image::from_pixels(28, 28, 1, vec![brightness; 28 * 28]).unwrap();
+        image.write_png(&path.join("photo.png")).unwrap();
+    };
+    let pca = ["pca", "encoder.onnx", "photo.png", "--out", "one"];
+    photo(100);
+    lejepa_succeeds(path, &pca);
+    photo(100);
+    lejepa_succeeds(path, &pca);
+    photo(101);
+    let said = refused(path, &pca);
+    assert!(said.contains("replaced only with --overwrite: one/"), "{said}");
 }
 
 #[test]

@@ -139,6 +139,33 @@ fn true_masks_are_compared_with_heads_an_untrained_encoder_and_a_box() {
 }
 
 #[test]
+fn masks_replace_those_of_the_same_clip_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let frame = path.join("frames/0.png");
+    picture(SIDE, SIDE, &square(0)).write_png(&frame).unwrap();
+    let command = ["frames", "--out", "out"];
+    segment(path, &command);
+    segment(path, &command);
+    let refuses = |place: &str| {
+        let encoder = encoder();
+        let output = lejepa(path, &[&["segment", &encoder][..], &command].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains(&format!("replaced only with --overwrite: out/{place}")), "{said}");
+    };
+    for theirs in ["report.md", "overlay.gif", "masks/0.png"] {
+        let made = std::fs::read(path.join("out").join(theirs)).unwrap();
+        std::fs::write(path.join("out").join(theirs), "mine").unwrap();
+        refuses(theirs);
+        assert_eq!(std::fs::read_to_string(path.join("out").join(theirs)).unwrap(), "mine");
+        std::fs::write(path.join("out").join(theirs), made).unwrap();
+    }
+    segment(path, &command);
+    picture(SIDE, SIDE, &square(7)).write_png(&frame).unwrap();
+    refuses("report.json");
+}
+
+#[test]
 fn an_evaluation_segments_clips_too() {
     let folder = workspace();
     let path = folder.path();
@@ -283,7 +310,8 @@ fn the_validation_split_of_davis_is_segmented_and_its_objects_are_those_of_the_f
         assert!(remarks.iter().all(|remark| table.contains(&format!("- cow: {remark}"))), "{table}");
     }
     let protocol = |arguments: &[&str]| {
-        let output = segment(path, &[&["DAVIS", "--out", "out", "--json"], arguments].concat());
+        let output =
+            segment(path, &[&["DAVIS", "--out", "out", "--json", "--overwrite"], arguments].concat());
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         (report["protocol"].as_str().unwrap().to_owned(), report["clips"].as_array().unwrap().len())
     };

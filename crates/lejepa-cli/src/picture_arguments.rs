@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use lejepa_data::{Claim, Image, Job, Output};
+use lejepa_data::{Claim, Fingerprinter, Image, Job, Output};
 use lejepa_embed::Encoder;
 use lejepa_eval::{ImageList, Upsampling};
 
@@ -85,7 +85,8 @@ impl PictureArguments {
         let inputs = std::iter::once(&self.encoder).chain(&self.paths);
         let mut names: Vec<String> = subjects.names().map(|name| format!("{name}.png")).collect();
         names.extend(more);
-        let job = Job::new(command, inputs.map(PathBuf::as_path)).with_content(&encoder.fingerprint());
+        let content = subjects.fingerprint(encoder);
+        let job = Job::new(command, inputs.map(PathBuf::as_path)).with_content(&content);
         Ok(Claim::of_folder(&self.out, &names, job, self.targets.overwrite())?)
     }
 
@@ -106,6 +107,12 @@ impl Subjects {
     /// Their number, readable or not.
     pub(crate) fn len(&self) -> usize {
         self.chosen.len()
+    }
+
+    /// Of an encoder and the images as they are stored.
+    fn fingerprint(&self, encoder: &Encoder) -> String {
+        let images = self.chosen.iter().map(|&index| format!("{:?}", self.list.hash(index)));
+        Fingerprinter::combined(std::iter::once(encoder.fingerprint()).chain(images))
     }
 
     /// The names of all of them.

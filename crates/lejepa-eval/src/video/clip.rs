@@ -78,7 +78,7 @@ impl Clip {
 
 impl Clip {
     /// Of the content of the clip's frames and masks; what was hashed before is remembered in a folder.
-    pub(crate) fn fingerprint(&self, memory: &Path) -> Result<String> {
+    pub fn fingerprint(&self, memory: &Path) -> Result<String> {
         let mut parts = Vec::new();
         for place in [Some(&self.frames), self.masks.as_ref()].into_iter().flatten() {
             let files = if place.is_dir() { images(place)? } else { vec![place.clone()] };

@@ -188,10 +188,11 @@ impl Segmentation<'_> {
 
     /// Puts a file into its place.
     pub(super) fn commit(&self, file: AtomicFile) -> Result<()> {
-        Ok(match self.claim {
-            Some(claim) => claim.commit(file)?,
-            None => file.commit()?,
-        })
+        let put = match self.claim {
+            Some(claim) => claim.commit(file),
+            None => file.commit(),
+        };
+        Ok(put?)
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use indicatif::ProgressBar;
-use lejepa_data::{Claim, Job, Output, printable};
+use lejepa_data::{Claim, Fingerprinter, Job, Output, printable};
 use lejepa_embed::Encoder;
 use lejepa_eval::{
     Clip, ClipChoice, ClipSet, Error, Ffmpeg, Segmentation, SegmentationCandidate, SegmentationEvent,
@@ -23,7 +23,7 @@ use crate::output::say;
 use crate::picture_arguments::at_least_one;
 use crate::targets::TargetArguments;
 use crate::untrained::{Twin, untrained};
-use crate::{failure, ffmpeg, interrupt, output, progress};
+use crate::{cache_folder, failure, ffmpeg, interrupt, output, progress};
 
 /// Find the objects of a video: by what the encoder looks at, or by following a mask
 ///
@@ -93,7 +93,12 @@ impl Arguments {
             several => several.iter().map(|clip| clip.name.clone()).collect(),
         };
         let job = Job::new("segment", [self.encoder.as_path(), &self.video]);
-        let job = job.with_content(&encoder.fingerprint());
+        let memory = cache_folder::features().join("hashes");
+        let mut content = vec![encoder.fingerprint()];
+        for clip in clips {
+            content.push(clip.fingerprint(&memory)?);
+        }
+        let job = job.with_content(&Fingerprinter::combined(content));
         let names = [&own[..], &of_clips].concat();
         Ok(Claim::of_folder(&self.out, &names, job, self.targets.overwrite())?)
     }
