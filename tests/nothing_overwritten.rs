@@ -399,3 +399,33 @@ fn nameless(bytes: &[u8]) -> Vec<u8> {
     changed[start..start + name.len()].copy_from_slice(b"somebody.s.");
     lejepa_onnx::with_checksum(changed)
 }
+
+#[test]
+#[cfg(unix)]
+fn a_cache_that_may_only_be_read_gives_what_is_finished_in_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = exported();
+    let path = folder.path();
+    let suite = "baselines = []\n[[probe]]\nkind = \"knn\"\nk = 5\ntemperature = 0.07\n";
+    std::fs::write(path.join("mine.toml"), suite).unwrap();
+    let eval =
+        ["eval", "encoder.onnx", "--suite", "mine.toml", "--data", "data", "--cache", "cache", "--out"];
+    lejepa_succeeds(path, &[&eval[..], &["first"]].concat());
+    let permit = |folders: u32, files: u32| {
+        let mut entries = vec![path.join("cache")];
+        while let Some(entry) = entries.pop() {
+            std::fs::set_permissions(&entry, PermissionsExt::from_mode(0o700)).unwrap();
+            let is_folder = entry.is_dir();
+            entries
+                .extend(std::fs::read_dir(&entry).into_iter().flatten().map(|below| below.unwrap().path()));
+            let mode = if is_folder { folders } else { files };
+            std::fs::set_permissions(&entry, PermissionsExt::from_mode(mode)).unwrap();
+        }
+    };
+    permit(0o555, 0o444);
+    // Nothing is forbidden to root, who can write it all the same.
+    lejepa_succeeds(path, &[&eval[..], &["second"]].concat());
+    let report = std::fs::read_to_string(path.join("second/report.md")).unwrap();
+    assert!(!report.contains("without a cache"), "{report}");
+    permit(0o755, 0o644);
+}
