@@ -49,6 +49,49 @@ fn names(folder: &Path) -> BTreeSet<String> {
     names.filter(|name| name != "hashes").collect()
 }
 
+/// Makes of our file one of another project.
+fn remove_card(encoder: &Path) {
+    let mut bytes = std::fs::read(encoder).unwrap();
+    for key in [CARD_KEY, CHECKSUM_KEY] {
+        let entry = bytes.windows(key.len()).position(|name| name == key.as_bytes()).unwrap();
+        bytes[entry] = b'x';
+    }
+    std::fs::write(encoder, bytes).unwrap();
+}
+
+#[test]
+fn an_encoder_that_fails_on_some_images_is_not_scored_on_the_others_alone() {
+    let folder = workspace();
+    let path = folder.path();
+    for file in ["train-images-idx3-ubyte", "t10k-images-idx3-ubyte"] {
+        let file = path.join("data").join(file);
+        let mut bytes = std::fs::read(&file).unwrap();
+        bytes[16..16 + 20 * 256].fill(0);
+        std::fs::write(file, bytes).unwrap();
+    }
+    lejepa_succeeds(path, &["train", "--config", "train.toml", "--out", "run", "--epochs", "0.2"]);
+    lejepa_succeeds(path, &["export", "run", "--out", "encoder.onnx"]);
+    // Black images alone do not overflow.
+    lejepa_succeeds(path, &["export", "run", "--outputs", "embedding", "--out", "theirs/model.onnx"]);
+    remove_card(&path.join("theirs/model.onnx"));
+    let config = path.join("theirs/preprocessor_config.json");
+    let mut steep: serde_json::Value = serde_json::from_slice(&std::fs::read(&config).unwrap()).unwrap();
+    (steep["image_mean"], steep["image_std"]) = ([0.].into(), [1e-40].into());
+    std::fs::write(config, steep.to_string()).unwrap();
+    let eval = |encoders: &[&str], out: &str| {
+        lejepa(path, &[&["eval"], encoders, &["--suite", "knn", "--data", "data", "--out", out][..]].concat())
+    };
+    for (order, encoders) in
+        [["encoder.onnx", "theirs/model.onnx"], ["theirs/model.onnx", "encoder.onnx"]].into_iter().enumerate()
+    {
+        let output = eval(&encoders, &order.to_string());
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains("have finite features of different training images"), "{stderr}");
+        assert!(stderr.contains("140 training images were left out, such as "), "{stderr}");
+    }
+}
+
 #[test]
 fn several_encoders_are_compared_on_the_sets_that_are_there() {
     let folder = workspace();
@@ -57,13 +100,7 @@ fn several_encoders_are_compared_on_the_sets_that_are_there() {
     lejepa_succeeds(path, &["export", "run", "--out", "small/encoder.onnx"]);
     // The same once more as a file of another project: it has no card, but the hub's description beside it.
     lejepa_succeeds(path, &["export", "run", "--outputs", "embedding", "--out", "theirs/model.onnx"]);
-    let theirs = path.join("theirs/model.onnx");
-    let mut bytes = std::fs::read(&theirs).unwrap();
-    for key in [CARD_KEY, CHECKSUM_KEY] {
-        let entry = bytes.windows(key.len()).position(|name| name == key.as_bytes()).unwrap();
-        bytes[entry] = b'x';
-    }
-    std::fs::write(theirs, bytes).unwrap();
+    remove_card(&path.join("theirs/model.onnx"));
 
     write_stripes(&path.join("sets/stripes"), 40, 20);
     std::fs::write(path.join("mine.toml"), SUITE).unwrap();

@@ -122,6 +122,17 @@ fn a_fifth_can_be_held_out_and_is_what_an_evaluation_asks_about() {
         "{said}"
     );
 
+    // A test split without labels is none that can be asked about: the fifth is held back all the same.
+    let labelled = path.join("unlabelled-test");
+    write_folders(&labelled.join("train"));
+    std::fs::create_dir(labelled.join("test")).unwrap();
+    std::fs::copy(path.join("folders/down/001.png"), labelled.join("test/1.png")).unwrap();
+    let said = train(path, "fifth", &["--data", "unlabelled-test", "--hold-out"]);
+    assert!(said.contains("note: held out of training, a fifth of every class: 12 images"), "{said}");
+    let eval = ["eval", "fifth.onnx", "--suite", "knn", "--data", "unlabelled-test", "--out", "fifth-report"];
+    let said = String::from_utf8(lejepa_succeeds(path, &eval).stderr).unwrap();
+    assert!(said.contains("images without labels: a fifth of every class, always the same"), "{said}");
+
     // A set with a test split holds nothing more back, and images without labels cannot be divided.
     let said = train(path, "split", &["--hold-out"]);
     let note =

@@ -126,6 +126,9 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
         if let Some(EvalError::PartsWithoutKey { .. }) = cause.downcast_ref() {
             return Some("nothing says what computed them: remove that folder, or choose another --out");
         }
+        if let Some(EvalError::OtherImages { .. }) = cause.downcast_ref() {
+            return Some("leave that encoder out, or export it in f32 if it overflows in 16 bits");
+        }
         if let Some(EvalError::Busy { .. }) = cause.downcast_ref() {
             return Some("wait for it or choose another --out; with --shard several processes share the work");
         }

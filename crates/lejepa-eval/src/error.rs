@@ -212,6 +212,21 @@ pub enum Error {
         /// Why not.
         source: std::io::Error,
     },
+    /// Candidates of one table would be scored on different images.
+    #[error(
+        "{candidate} and the first candidate have finite features of different {split} images ({got} and {expected}), so \
+         that their numbers do not compare"
+    )]
+    OtherImages {
+        /// A row of the table.
+        candidate: String,
+        /// `training` or `test`.
+        split: &'static str,
+        /// Images of this candidate.
+        got: usize,
+        /// Images of the first one.
+        expected: usize,
+    },
     /// A film could not be read or written.
     #[error("ffmpeg failed ({problem}): {}", path.display())]
     Ffmpeg {

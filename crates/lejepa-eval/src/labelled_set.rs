@@ -56,10 +56,6 @@ impl LabelledSet {
                 test
             }
             None => {
-                notes.push(
-                    "there is no test split: a fifth of every class, always the same, was held back as such"
-                        .into(),
-                );
                 let (rest, test) = train.divide(open_source(source, Split::Train)?);
                 train = rest;
                 test
@@ -315,9 +311,10 @@ impl Part {
                 notes.push(format!("{why}: the validation split is asked about instead"));
                 Ok(Some((Split::Validation, validation)))
             }
-            Err(error) if absent(&error) && why == "there is no test split" => Ok(None),
-            // What is wrong with the test split is the better answer.
-            Err(error) if absent(&error) => open(Split::Test).map(|test| Some((Split::Test, test))),
+            Err(error) if absent(&error) || matches!(error, Error::Unlabelled { .. }) => {
+                notes.push(format!("{why}: a fifth of every class, always the same, was held back as such"));
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }

@@ -27,6 +27,14 @@ impl RowHashes {
         hasher.finalize().to_hex()[..32].to_string()
     }
 
+    /// How many different rows there are, in words, if no more than half of them are: then a shared row says
+    /// nothing about shared images.
+    pub(crate) fn collapsed(&self) -> Option<String> {
+        let different = self.0.iter().collect::<HashSet<_>>().len();
+        (self.0.len() > 3 && 2 * different <= self.0.len())
+            .then(|| format!("{} have {}", counted(self.0.len(), "training image"), count(different)))
+    }
+
     /// How many rows of a test split are rows of this training split too, in words; none if there are none.
     pub(crate) fn shared_with(&self, test: &Self) -> Option<String> {
         let own: HashSet<&[u8; 16]> = self.0.iter().collect();
@@ -47,6 +55,14 @@ mod tests {
     use ndarray::array;
 
     use super::*;
+
+    #[test]
+    fn a_few_copies_are_no_collapse() {
+        let rows =
+            |values: [f32; 4]| RowHashes::of(ArrayView2::from_shape((4, 1), &values).unwrap()).collapsed();
+        assert_eq!(rows([1., 2., 3., 3.]), None);
+        assert_eq!(rows([0., 0., 0., 0.]).unwrap(), "4 training images have 1");
+    }
 
     #[test]
     fn every_value_and_every_label_counts() {

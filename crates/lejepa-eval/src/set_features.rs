@@ -27,7 +27,7 @@ pub(crate) struct SetFeatures {
     pub(crate) train_images: Vec<usize>,
     /// Numbers of the readable test images.
     pub(crate) test_images: Vec<usize>,
-    /// What to say of images that could not be read.
+    /// What to say of images that are not used.
     pub(crate) notes: Vec<String>,
 }
 
@@ -54,8 +54,9 @@ impl SetFeatures {
         let train_features = compute(train)?;
         let test_features = compute(test)?;
         let (train_images, test_images) = (train_features.images.clone(), test_features.images.clone());
-        let mut notes = unreadable(&[("training", &train_features), ("test", &test_features)]);
-        if ![&train_features, &test_features].iter().all(|features| features.is_cached) {
+        let splits = [("training", &train_features), ("test", &test_features)];
+        let mut notes = unusable(&candidate.name, &splits);
+        if !splits.iter().all(|(_, features)| features.is_cached) {
             let cache = cache.display();
             notes.push(format!("features were computed without a cache, which cannot be written: {cache}"));
         }
@@ -64,9 +65,15 @@ impl SetFeatures {
         let [train_rows, test_rows] =
             [&train_features, &test_features].map(|features| RowHashes::of(features.values().view()));
         if output == Output::Embedding {
-            notes.extend(train_rows.shared_with(&test_rows).map(|shared| {
-                format!("{shared} have the very features of a training image: the splits share images")
-            }));
+            notes.extend(match train_rows.collapsed() {
+                Some(different) => Some(format!(
+                    "{different} different features: {} has collapsed, or the images are copies",
+                    candidate.name
+                )),
+                None => train_rows.shared_with(&test_rows).map(|shared| {
+                    format!("{shared} have the very features of a training image: the splits share images")
+                }),
+            });
         }
         let digest = |rows: &RowHashes, features: &Features| {
             rows.digest(features.targets().labels().unwrap_or_default())
@@ -94,12 +101,12 @@ impl SetFeatures {
     }
 }
 
-/// One sentence for each split with images that could not be read.
-fn unreadable(splits: &[(&str, &ImageFeatures)]) -> Vec<String> {
+/// One sentence for each split with images that a candidate has no features of.
+fn unusable(candidate: &str, splits: &[(&str, &ImageFeatures)]) -> Vec<String> {
     let sentence = |(split, found): &(&str, &ImageFeatures)| {
         let (count, first) = (found.broken.len(), found.broken.first()?);
         let (name, reason) = (&first.name, &first.reason);
-        Some(format!("{count} {split} images could not be read and were left out, such as {name}: {reason}"))
+        Some(format!("{candidate}: {count} {split} images were left out, such as {name}: {reason}"))
     };
     splits.iter().filter_map(sentence).collect()
 }

@@ -11,7 +11,7 @@ use crate::set_features::SetFeatures;
 use crate::set_pictures::Illustration;
 use crate::task::Task;
 use crate::{
-    Candidate, CandidateIsotropy, CandidatePictures, DatasetReport, Draw, Drawing, Evaluation, Event,
+    Candidate, CandidateIsotropy, CandidatePictures, DatasetReport, Draw, Drawing, Error, Evaluation, Event,
     FeatureSource, Isotropy, LabelledSet, Pictures, Probe, Report, Result, Shots,
 };
 
@@ -23,6 +23,8 @@ pub(crate) struct SetRun<'a, 'b> {
     observer: &'a mut Observer<'b>,
     /// What was measured, for comparisons.
     cells: Vec<Known>,
+    /// The first candidate's training and test images: those of the others must be the same.
+    images: Option<[Vec<usize>; 2]>,
 }
 
 /// A cell of the report with its predictions.
@@ -43,7 +45,7 @@ impl<'a, 'b> SetRun<'a, 'b> {
         report: &'a mut Report,
         observer: &'a mut Observer<'b>,
     ) -> Self {
-        Self { evaluation, dataset, report, observer, cells: Vec::new() }
+        Self { evaluation, dataset, report, observer, cells: Vec::new(), images: None }
     }
 
     pub(crate) fn run(mut self) -> Result<()> {
@@ -143,6 +145,7 @@ impl<'a, 'b> SetRun<'a, 'b> {
         };
         features.resize = side;
         features.notes.iter().try_for_each(|note| self.note(note.clone()))?;
+        self.compare_images(&candidate.name, &features)?;
         // Images that cannot be read are not used.
         if let Some(set) = self.set() {
             set.train = set.train.min(features.train_images.len());
@@ -150,6 +153,27 @@ impl<'a, 'b> SetRun<'a, 'b> {
         }
         known.push(features);
         Ok(&known[known.len() - 1])
+    }
+
+    /// Numbers of one table are of the same images. An image that cannot be read is missing for all; features
+    /// that are not finite for one encoder alone would let it leave out the images it fails on.
+    fn compare_images(&mut self, candidate: &str, features: &SetFeatures) -> Result<()> {
+        let own = [&features.train_images, &features.test_images];
+        let Some(first) = &self.images else {
+            self.images = Some(own.map(Clone::clone));
+            return Ok(());
+        };
+        for (split, (first, own)) in ["training", "test"].into_iter().zip(first.iter().zip(own)) {
+            if first != own {
+                return Err(Error::OtherImages {
+                    candidate: candidate.into(),
+                    split,
+                    got: own.len(),
+                    expected: first.len(),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Something that a reader of the set's numbers should know: said once, here and in the report.

@@ -77,6 +77,8 @@ pub struct LogisticProblem<'a> {
     kept: Option<Vec<f32>>,
     /// Numbers of a turned row, with zeros behind them.
     width: usize,
+    /// The mean variance of a feature.
+    variance: f64,
     /// The column of every sample's class.
     labels: Vec<u32>,
     columns: Columns,
@@ -161,6 +163,7 @@ impl<'a> LogisticProblem<'a> {
             kept: small.then(|| principal.coordinates(rows, width)),
             principal,
             width,
+            variance: mean_variance(rows),
             path: Path {
                 point: vec![0.; (width + 1) * learnt.columns.len()],
                 last: None,
@@ -201,7 +204,12 @@ impl<'a> LogisticProblem<'a> {
         }
         let mut inverse = losses.curvature(&point, &mut watch.part(0., 0.))?;
         inverse[..penalised].iter_mut().for_each(|curvature| *curvature += 1. / c);
-        inverse.iter_mut().for_each(|curvature| *curvature = 1. / curvature.max(1e-9 * samples));
+        // Of weights, in units of the features.
+        let floors = [(0..penalised, self.variance), (penalised..inverse.len(), 1.)];
+        for (parameters, unit) in floors {
+            let floor = 1e-9 * samples * unit;
+            inverse[parameters].iter_mut().for_each(|curvature| *curvature = 1. / curvature.max(floor));
+        }
         let stop = Stop { steps, decrement: TOLERANCE };
         let mut evaluations = 0.;
         lbfgs.minimise(&mut point, &inverse, stop, |point, gradient| {

@@ -179,3 +179,24 @@ fn what_is_chosen_with_ten_shots_is_nearly_the_best_there_was() {
     assert!(chosen > best - 0.02, "{chosen} {best}");
     assert_eq!(accuracy(c, 0).1, 10 * CLASSES);
 }
+
+/// Features may come in any unit.
+#[test]
+fn logistic_regression_does_not_depend_on_the_unit_of_the_features() {
+    let (train, queries) = (features(10 * CLASSES, 1000, 1.), features(300, 50_000, 1.));
+    let logistic = Logistic { c: None, holdout: 0.1, steps: 1000 };
+    let answers = |unit: f32| {
+        let scaled = |features: &Features| features.values().mapv(|value| value * unit);
+        let train = Features::new(scaled(&train), train.targets().clone()).unwrap();
+        let (solution, choice) = unwatched(|watch| logistic.fit(&train, 0, watch)).unwrap();
+        (choice.value, unwatched(|watch| solution.ranking(&scaled(&queries), 1, watch)).unwrap())
+    };
+    let expected = answers(1.);
+    for unit in [1e-12, 1e-10, 1e-6, 1e12] {
+        let (value, ranking) = answers(unit);
+        assert_eq!(value, expected.0, "{unit}");
+        let labels = queries.targets().labels().unwrap();
+        let apart = (ranking.top(1, labels) - expected.1.top(1, labels)).abs();
+        assert!(apart < 0.01, "{unit}: {apart}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Folders of images: `class/image.png`, or images side by side without labels; with splits as `train/`, `test/`
-//! and `val/` (or `valid/`, `validation/`) above the classes. Without `train/`, such folders are splits if there is
-//! nothing else, and classes of the training split otherwise.
+//! and `val/` (or `valid/`, `validation/`) above the classes, in capitals too. Without `train/`, such folders, and
+//! `training/` and `testing/`, are splits if there is nothing else, and classes of the training split otherwise.
+//! What lies beside `train/` and is no split is left out, with a note.
 //!
 //! A test folder without classes, as ImageNet's, or with one folder that is no class of the training split, as
 //! `test/unknown`, holds images without labels: where there is a validation split with classes, it is no test
@@ -19,7 +20,10 @@ pub(super) struct ImageFolder;
 
 const VALIDATION_FOLDERS: [&str; 3] = ["val", "valid", "validation"];
 const UNLABELLED_FOLDERS: [&str; 2] = ["unlabelled", "unlabeled"];
-const TEST_FOLDER: &str = "test";
+const TEST_FOLDERS: [&str; 2] = ["test", "testing"];
+/// Beside anything; the others only where nothing but splits is there.
+const TRAIN_FOLDER: &str = "train";
+const TRAIN_FOLDERS: [&str; 2] = [TRAIN_FOLDER, "training"];
 
 impl ImageFolder {
     /// Lists the images of a split.
@@ -35,6 +39,12 @@ impl ImageFolder {
         let own = own.ok_or_else(|| Error::NoSplit { split: split.name(), path: root.into() })?;
         if let (Split::Validation, Some(instead)) = (split, &splits.unlabelled_test) {
             notes.push(format!("the images of {} have no labels: they are no test split", instead.display()));
+        }
+        if !splits.neighbours.is_empty() {
+            notes.push(format!(
+                "folders beside `train` that are called like no split are left out: {}",
+                splits.neighbours.join(", ")
+            ));
         }
         if let (Split::Train, [first, ..]) = (split, &splits.classes_like_splits[..]) {
             notes.push(format!(
@@ -87,6 +97,8 @@ struct SplitFolders {
     unlabelled_test: Option<PathBuf>,
     /// Folders that are called like splits and are none.
     classes_like_splits: Vec<String>,
+    /// Folders with images beside the splits.
+    neighbours: Vec<String>,
 }
 
 struct SplitFolder {
@@ -99,20 +111,24 @@ struct SplitFolder {
 
 impl SplitFolders {
     fn find(root: &Path) -> Result<Self> {
+        let whole = SplitFolder::look(root.into())?;
         let named = |names: &[&str]| {
-            let path = names.iter().map(|name| root.join(name)).find(|path| path.is_dir());
-            path.map(SplitFolder::look).transpose()
+            let is_called = |folder: &&String| names.contains(&folder.to_lowercase().as_str());
+            // Of several the one in small letters.
+            let folder = whole.classes.iter().filter(is_called).max();
+            folder.map(|folder| SplitFolder::look(root.join(folder))).transpose()
         };
-        let train = named(&["train"])?;
-        if train.is_none() {
-            let whole = SplitFolder::look(root.into())?;
-            let like_splits: Vec<String> =
-                whole.classes.iter().filter(|name| is_split(name)).cloned().collect();
-            if like_splits.is_empty() || like_splits.len() < whole.classes.len() || has_images(root)? {
-                return Ok(Self { train: Some(whole), classes_like_splits: like_splits, ..Self::default() });
-            }
+        let (like_splits, others): (Vec<String>, Vec<String>) =
+            whole.classes.iter().cloned().partition(|name| is_split(name));
+        let has_train = root.join(TRAIN_FOLDER).is_dir();
+        if !has_train && (like_splits.is_empty() || !others.is_empty() || has_images(root)?) {
+            return Ok(Self { train: Some(whole), classes_like_splits: like_splits, ..Self::default() });
         }
-        let [mut validation, mut test] = [named(&VALIDATION_FOLDERS)?, named(&[TEST_FOLDER])?];
+        let train = match has_train {
+            true => Some(SplitFolder::look(root.join(TRAIN_FOLDER))?),
+            false => named(&TRAIN_FOLDERS)?,
+        };
+        let [mut validation, mut test] = [named(&VALIDATION_FOLDERS)?, named(&TEST_FOLDERS)?];
         let unlabelled = named(&UNLABELLED_FOLDERS)?;
         if let Some(train) = &train {
             [&mut validation, &mut test]
@@ -124,7 +140,15 @@ impl SplitFolders {
         let unlabelled_test = test
             .take_if(|test| !has_classes(test) && validation.as_ref().is_some_and(has_classes))
             .map(|test| test.path);
-        Ok(Self { train, validation, test, unlabelled, unlabelled_test, classes_like_splits: Vec::new() })
+        Ok(Self {
+            train,
+            validation,
+            test,
+            unlabelled,
+            unlabelled_test,
+            neighbours: others,
+            ..Self::default()
+        })
     }
 }
 
@@ -146,7 +170,9 @@ impl SplitFolder {
 }
 
 fn is_split(name: &str) -> bool {
-    name == TEST_FOLDER || VALIDATION_FOLDERS.contains(&name) || UNLABELLED_FOLDERS.contains(&name)
+    let name = name.to_lowercase();
+    let names = [&TRAIN_FOLDERS[..], &TEST_FOLDERS, &VALIDATION_FOLDERS, &UNLABELLED_FOLDERS];
+    names.iter().any(|names| names.contains(&name.as_str()))
 }
 
 /// The first folder of a path below the split; none for an image directly in it.
@@ -244,6 +270,40 @@ mod tests {
         assert_eq!([Split::Train, Split::Validation, Split::Test].map(images), [Some(4), None, None]);
         let train = crate::open(root.path(), Split::Train).unwrap();
         assert!(train.notes()[0].starts_with("without a folder `train`, `"), "{:?}", train.notes());
+    }
+
+    #[test]
+    fn splits_may_be_in_capitals_and_what_lies_beside_them_is_said() {
+        for (train, test) in
+            [("Train", "Test"), ("TRAIN", "TEST"), ("Training", "Testing"), ("training", "test")]
+        {
+            let root = tempfile::tempdir().unwrap();
+            for (path, grey) in [("cat/a.png", 10), ("dog/b.png", 20)] {
+                write_image(root.path().join(train).join(path), grey);
+                write_image(root.path().join(test).join(path), grey);
+            }
+            let [own, asked] =
+                [Split::Train, Split::Test].map(|split| crate::open(root.path(), split).unwrap());
+            assert_eq!(
+                (own.len(), own.class_names()),
+                (2, &["cat".to_string(), "dog".to_string()][..]),
+                "{train}"
+            );
+            assert_eq!((asked.len(), asked.label(1)), (2, Some(1)), "{test}");
+            // Beside other folders they are classes: trains, and what people test.
+            write_image(root.path().join("bus/c.png"), 30);
+            let own = crate::open(root.path(), Split::Train).unwrap();
+            assert_eq!((own.len(), own.class_names().len()), (5, 3), "{train}");
+            assert!(own.notes()[0].starts_with("without a folder `train`, `"), "{:?}", own.notes());
+        }
+        let root = tempfile::tempdir().unwrap();
+        for path in ["train/cat/a.png", "train/dog/b.png", "eval/cat/c.png", "dev/cat/d.png"] {
+            write_image(root.path().join(path), 10);
+        }
+        std::fs::create_dir(root.path().join("weights")).unwrap();
+        let train = crate::open(root.path(), Split::Train).unwrap();
+        let expected = "folders beside `train` that are called like no split are left out: dev, eval";
+        assert_eq!((train.len(), train.notes()), (2, &[expected.to_string()][..]));
     }
 
     #[test]

@@ -34,10 +34,11 @@ pub fn held_out(labels: &[usize]) -> Vec<usize> {
 /// split for them.
 pub(super) fn without_held_out(source: &SourceConfig) -> Result<Box<dyn Dataset>> {
     let dataset = open_source(source, Split::Train)?;
-    // Evaluations ask about the first of these that is there.
+    // Evaluations ask about the first of these that has labels.
     for split in [Split::Test, Split::Validation] {
         match open_source(source, split) {
             Err(Error::NoSplit { .. }) => {}
+            Ok(other) if (0..other.len()).any(|index| other.label(index).is_none()) => {}
             Ok(_) => {
                 let note = format!(
                     "nothing was held out of training: there is a {} split, which evaluations ask about instead",

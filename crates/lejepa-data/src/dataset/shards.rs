@@ -1,5 +1,6 @@
 //! Sets in several files, whose names tell the split: `train-00000-of-00002.parquet`, `val-0001.tar`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::Split;
@@ -28,6 +29,30 @@ pub(super) fn of_split(path: &Path, ending: &str, split: Split) -> Result<Vec<Pa
         return Err(Error::NoSplit { split: split.name(), path: path.into() });
     }
     Ok(found)
+}
+
+/// A note where not all files of a folder are there that their names count, as `train-00000-of-00002` does.
+pub(super) fn missing(path: &Path, found: &[PathBuf]) -> Option<String> {
+    let mut sets: BTreeMap<(String, usize), BTreeSet<usize>> = BTreeMap::new();
+    for (set, number) in found.iter().filter_map(|file| numbered(file)) {
+        sets.entry(set).or_default().insert(number);
+    }
+    let note = |((name, count), numbers): ((String, usize), BTreeSet<usize>)| {
+        let here = numbers.len();
+        format!("only {here} of the {count} files {name}-*-of-{count:05} are there: the others are left out")
+    };
+    let incomplete = sets.into_iter().find(|((_, count), numbers)| numbers.len() < *count);
+    incomplete.filter(|_| path.is_dir()).map(note)
+}
+
+/// What comes before `-00000-of-00002` with the number of files, and the number of this one.
+fn numbered(file: &Path) -> Option<((String, usize), usize)> {
+    let stem = file.file_name()?.to_str()?.split('.').next()?;
+    let (start, count) = stem.rsplit_once("-of-")?;
+    let (name, number) = start.rsplit_once('-')?;
+    // A name that claims to be one of very many is only a name.
+    let count = count.get(..5)?.parse().ok().filter(|count| (1..=99_999).contains(count))?;
+    Some(((name.into(), count), number.parse().ok()?))
 }
 
 fn list(folder: &Path, ending: &str) -> Result<Vec<PathBuf>> {
@@ -83,6 +108,24 @@ mod tests {
         assert_eq!(names(&files, Split::Validation).unwrap(), ["val01.tar"]);
         assert_eq!(names(&files, Split::Test).unwrap(), ["test.TAR"]);
         assert_eq!(names(&files, Split::Unlabelled), None);
+    }
+
+    #[test]
+    fn missing_files_of_a_numbered_set_are_noted() {
+        let folder = tempfile::tempdir().unwrap();
+        let note = |files: &[&str]| {
+            let files: Vec<PathBuf> = files.iter().map(|file| folder.path().join(file)).collect();
+            missing(folder.path(), &files)
+        };
+        let whole = ["train-00000-of-00002.tar", "train-00001-of-00002.tar"];
+        assert_eq!(note(&whole), None);
+        let expected = "only 1 of the 2 files train-*-of-00002 are there: the others are left out";
+        assert_eq!(note(&whole[1..]).unwrap(), expected);
+        // As some of the hub's are called, and counted from 1.
+        assert_eq!(note(&["train-00001-of-00002-0f3.tar", "train-00002-of-00002-1a7.tar"]), None);
+        assert_eq!(note(&["piece-of-cake.tar", "train-1.tar"]), None);
+        // Whoever names one file wants that one.
+        assert_eq!(missing(Path::new(whole[0]), &[PathBuf::from(whole[0])]), None);
     }
 
     #[test]

@@ -79,7 +79,7 @@ impl WebDataset {
         let values = samples.iter().map(|sample| sample.label).collect();
         let class_names = read_class_names(folder)?;
         let labels = Labels::new(values, class_names, |index| samples[index].name(&files))?;
-        let mut notes: Vec<String> = labels.note().into_iter().collect();
+        let mut notes: Vec<String> = labels.note().into_iter().chain(shards::missing(path, &files)).collect();
         if without_image > 0 {
             notes.push(format!("{without_image} samples without an image are left out"));
         }

@@ -16,6 +16,8 @@ const STRETCH: &str =
     "convert it with a stretch of your choice, such as `magick IN -contrast-stretch 0.1% -depth 8 OUT.png`";
 const CHOOSE_BANDS: &str = "choose one or three of them, such as `gdal_translate -b 3 -b 2 -b 1 IN OUT.tif`";
 const ONE_FILE_PER_PAGE: &str = "write one file per page, such as `magick IN OUT-%03d.png`";
+const WHOLE_PICTURE: &str =
+    "write the picture itself as a file, such as with `tifffile.imread` and `imwrite`";
 const ONE_FILE_PER_SLICE: &str = "write one file per slice, such as with `tifffile.imread` and `imwrite`";
 
 /// Refuses values that do not fit into 8 bits.
@@ -70,26 +72,48 @@ pub(super) fn check_tiff(bytes: &[u8]) -> Result<()> {
     if samples > base + alphas {
         return Err(unhandled(format!("{samples} bands"), CHOOSE_BANDS));
     }
-    let slices = slices(&mut file);
-    if slices > 1 {
-        return Err(unhandled(format!("{slices} slices"), ONE_FILE_PER_SLICE));
+    let kind = file.find_tag_unsigned::<u32>(Tag::NewSubfileType).ok().flatten().unwrap_or(0);
+    if kind & REDUCED != 0 {
+        return Err(unhandled(
+            "a preview in front of the picture, which lies deeper in the file",
+            WHOLE_PICTURE,
+        ));
     }
+    let slices = slices(&mut file, samples);
     let pages = pages(&mut file);
     if pages > 1 {
         return Err(unhandled(format!("{pages} pages"), ONE_FILE_PER_PAGE));
     }
+    if slices > 1 {
+        return Err(unhandled(format!("{slices} slices"), ONE_FILE_PER_SLICE));
+    }
     Ok(())
 }
 
-/// Slices that lie behind the first one without a page of their own: of volumes, and of large stacks by ImageJ,
-/// which says so in its description alone.
-fn slices(file: &mut Decoder<Cursor<&[u8]>>) -> usize {
+/// Slices that lie behind the first one without a page of their own: of volumes, and of stacks by ImageJ and
+/// tifffile, which say so in their descriptions alone.
+fn slices(file: &mut Decoder<Cursor<&[u8]>>, samples: usize) -> usize {
     let depth = file.find_tag_unsigned::<u32>(IMAGE_DEPTH).ok().flatten().unwrap_or(1);
     let text = file.find_tag(Tag::ImageDescription).ok().flatten().and_then(|text| text.into_string().ok());
-    let text = text.filter(|text| text.starts_with("ImageJ="));
-    let images = text.iter().flat_map(|text| text.lines()).find_map(|line| line.strip_prefix("images="));
-    let images = images.and_then(|count| count.trim().parse().ok()).unwrap_or(1);
-    images.max(depth as usize)
+    let text = text.unwrap_or_default();
+    let of_imagej =
+        text.starts_with("ImageJ=").then(|| text.lines().find_map(|line| line.strip_prefix("images=")));
+    let of_imagej = of_imagej.flatten().and_then(|count| count.trim().parse().ok()).unwrap_or(1);
+    let (width, height) = file.dimensions().unwrap_or((1, 1));
+    let of_tifffile = stack_of_tifffile(&text, u64::from(width) * u64::from(height) * samples as u64);
+    of_imagej.max(of_tifffile).max(depth as usize)
+}
+
+/// `{"shape": [3, 64, 96]}` is what tifffile writes of an array of any shape; a page has so many values of it.
+fn stack_of_tifffile(text: &str, page: u64) -> usize {
+    #[derive(serde::Deserialize)]
+    struct Description {
+        shape: Vec<u64>,
+    }
+    let Ok(Description { shape }) = serde_json::from_str(text) else { return 1 };
+    let values = shape.iter().fold(1u64, |values, &size| values.saturating_mul(size));
+    let pictures = values / page.max(1);
+    usize::try_from(pictures).unwrap_or(usize::MAX).max(1)
 }
 
 /// Pictures of a file without thumbnails and smaller copies.

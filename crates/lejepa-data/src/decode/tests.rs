@@ -280,4 +280,19 @@ fn slices_without_a_page_of_their_own_are_not_dropped() {
     assert!(stack.contains("got 12 slices: "), "{stack}");
     assert_eq!(described("ImageJ=1.53t\nmin=0\n"), "");
     assert_eq!(described("images=12"), "");
+    let stack = described("{\"shape\": [3, 2, 2], \"truncated\": true}");
+    assert!(stack.contains("got 3 slices: "), "{stack}");
+    for one in ["{\"shape\": [2, 2]}", "{\"shape\": [1, 2, 2, 1]}", "{\"shape\": []}", "{\"shape\": 7}"] {
+        assert_eq!(described(one), "", "{one}");
+    }
+}
+
+#[test]
+fn a_preview_is_not_taken_for_the_picture() {
+    let preview = tiff(|file| {
+        let mut image = file.new_image::<colortype::Gray8>(1, 1).unwrap();
+        image.encoder().write_tag(Tag::NewSubfileType, 1u32).unwrap();
+        image.write_data(&[1]).unwrap();
+    });
+    assert!(preview.contains("got a preview in front of the picture"), "{preview}");
 }

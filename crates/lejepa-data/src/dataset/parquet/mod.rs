@@ -59,6 +59,7 @@ impl Parquet {
     /// Reads the footers and labels of a split's files.
     pub(super) fn open(path: &Path, split: Split, options: &ReadOptions) -> Result<Self> {
         let files = shards::of_split(&resolve(path), ENDING, split)?;
+        let missing = shards::missing(&resolve(path), &files);
         let names = ColumnNames { images: options.images.as_deref(), labels: options.labels.as_deref() };
         let cache = Arc::new(PageCache::default());
         let (mut row_groups, mut values) = (Vec::new(), Vec::new());
@@ -88,7 +89,7 @@ impl Parquet {
         let column = first_shard.as_ref().map(Shard::image_column).unwrap_or_default();
         let class_names = first_shard.map(|shard| shard.class_names()).unwrap_or_default();
         let labels = Labels::new(values, class_names, |index| name(&files, &row_groups, &column, index))?;
-        let notes = labels.note().into_iter().collect();
+        let notes = labels.note().into_iter().chain(missing).collect();
         Ok(Self { files, row_groups, column, labels, notes })
     }
 }
