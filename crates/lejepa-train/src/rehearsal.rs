@@ -2,8 +2,9 @@
 //!
 //! Everything that a run does is done on a small scale and measured: steps of a few samples with everything that
 //! belongs to them, one pass of a look and its probes, a checkpoint that goes nowhere. What grows with the batch
-//! follows on a straight line; batches that wait for their step are counted.
+//! follows on a straight line; batches that wait for their step are there as in a run.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use lejepa_data::{Batch, BatchStream, Purpose, ViewSize, generator};
@@ -47,15 +48,20 @@ const SAMPLES: usize = 16;
 pub fn rehearse(config: &TrainConfig, device: DeviceChoice, observe: &mut Observer<'_>) -> Result<Rehearsal> {
     config.check()?;
     check_precision(config, device)?;
-    let source = open_batches(config, None, observe)?;
+    let source = Arc::new(open_batches(config, None, observe)?);
     let watcher = Watcher::new(&config.watch, config, source.dataset())?;
     let loss = config.loss.build()?;
     let steps = config.total_steps(source.steps_per_epoch());
+    // As many as a run has in memory, made by threads of their own, whose memory stays with them.
+    let workers = config.data.worker_threads();
+    let ahead = 0..steps.min(BatchStream::in_memory(workers) as u64);
+    let mut batches =
+        BatchStream::start(Arc::clone(&source), ahead, workers)?.collect::<lejepa_data::Result<Vec<_>>>()?;
     let mut stage = Stage {
         config,
         loss: &loss,
         state: State::new(config, &device.open()?)?,
-        batch: source.batch(0)?,
+        batch: batches.swap_remove(0),
         lr: config.schedule(steps).at(0),
     };
     let scale = Scale::of(config);
@@ -73,9 +79,7 @@ pub fn rehearse(config: &TrainConfig, device: DeviceChoice, observe: &mut Observ
     }
     stage.checkpoint()?;
     let other_peak = memory::peak().map(|bytes| bytes as f64);
-    // A short run has no more of them than steps.
-    let batches = BatchStream::in_memory(config.data.worker_threads()).min(steps as usize);
-    let waiting = (batches - 1) * stage.batch.bytes();
+    drop(batches);
     let model = &stage.state.model;
     Ok(Rehearsal {
         images: source.dataset().len(),
@@ -87,7 +91,7 @@ pub fn rehearse(config: &TrainConfig, device: DeviceChoice, observe: &mut Observ
         feature_dim: model.encoder().dim(),
         measured: [scale.small.samples, scale.large.samples],
         step_seconds: scale.seconds(small.seconds, large.seconds),
-        memory: step_peak.zip(other_peak).map(|(step, other)| step.max(other) + waiting as f64),
+        memory: step_peak.zip(other_peak).map(|(step, other)| step.max(other)),
     })
 }
 
@@ -115,9 +119,7 @@ impl Scale {
             None => {
                 let large = batch.min(SAMPLES);
                 let few = |samples| Few { samples, micro_batch: None };
-                // Far apart, or what an allocator happens to do would turn the line.
-                let small = large.div_ceil(4).max(2);
-                Self { small: few(small), large: few(large), batch, at_once: batch }
+                Self { small: few(large.div_ceil(2)), large: few(large), batch, at_once: batch }
             }
             // Two parts each, so that gradients are summed as in the run.
             Some(part) => {

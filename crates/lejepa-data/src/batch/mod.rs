@@ -36,11 +36,6 @@ impl Batch {
         let (global, local) = (self.global.first_samples(samples), self.local.first_samples(samples));
         Self { step: self.step, global, local, broken: Vec::new() }
     }
-
-    /// Bytes of its pixels.
-    pub fn bytes(&self) -> usize {
-        size_of::<f32>() * (self.global.pixels.len() + self.local.pixels.len())
-    }
 }
 
 /// Views of one size, `(views, samples, channels, height, width)`.
