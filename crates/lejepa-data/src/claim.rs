@@ -154,8 +154,11 @@ impl Drop for Claim {
             let name = entry.file_name();
             name != ledger::NAME && name != lock::ENDING
         });
-        if others.next().is_none() {
-            let _ = std::fs::remove_file(folder.join(ledger::NAME));
+        let ledger = folder.join(ledger::NAME);
+        // A link or a pipe of that name is not of a job.
+        let is_own = ledger.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
+        if is_own && others.next().is_none() {
+            let _ = std::fs::remove_file(ledger);
         }
     }
 }
@@ -198,6 +201,21 @@ mod tests {
         assert!(matches!(at_a_folder, Err(Error::NotAFile { .. })));
         let second = Claim::of_files(&paths[1..], Job::new("embed", []), Overwrite::Always);
         assert!(matches!(second, Err(Error::Busy { .. })), "somebody is at work on it");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_is_no_ledger_is_neither_written_nor_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("out").join(ledger::NAME);
+        let sheet = folder.path().join("out/sheet.png");
+        std::fs::create_dir(folder.path().join("out")).unwrap();
+        crate::regular_file::make_pipe(&place);
+        let job = Job::new("pca", []);
+        let claim = Claim::of_folder(&folder.path().join("out"), &[], job, Overwrite::Always).unwrap();
+        assert!(matches!(claim.write(&sheet, b"drawn"), Err(Error::NotOwn { path }) if path == place));
+        drop(claim);
+        assert!(place.symlink_metadata().is_ok() && !sheet.exists());
     }
 
     #[test]
