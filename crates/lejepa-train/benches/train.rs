@@ -14,6 +14,8 @@ use lejepa_model::stopwatch;
 use lejepa_train::{AdamW, Model, Objective, Override, Purpose, TrainConfig};
 
 /// That of the command line.
+// A benchmark gives nothing back.
+#[allow(dead_code)]
 #[path = "../../lejepa-cli/src/allocator.rs"]
 mod allocator;
 

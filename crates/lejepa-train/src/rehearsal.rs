@@ -44,8 +44,14 @@ pub struct Rehearsal {
 /// The most samples that are measured.
 const SAMPLES: usize = 16;
 
-/// Rehearses a run; nothing is written.
-pub fn rehearse(config: &TrainConfig, device: DeviceChoice, observe: &mut Observer<'_>) -> Result<Rehearsal> {
+/// Rehearses a run; nothing is written. `give_back` is called before something is measured: memory that an allocator
+/// keeps of what was before is to go back to the system.
+pub fn rehearse(
+    config: &TrainConfig,
+    device: DeviceChoice,
+    give_back: &dyn Fn(),
+    observe: &mut Observer<'_>,
+) -> Result<Rehearsal> {
     config.check()?;
     check_precision(config, device)?;
     let source = Arc::new(open_batches(config, None, observe)?);
@@ -63,6 +69,7 @@ pub fn rehearse(config: &TrainConfig, device: DeviceChoice, observe: &mut Observ
         state: State::new(config, &device.open()?)?,
         batch: batches.swap_remove(0),
         lr: config.schedule(steps).at(0),
+        give_back,
     };
     let scale = Scale::of(config);
     // The first step of a process pays for memory and threads, and would flatten the line.
@@ -72,6 +79,7 @@ pub fn rehearse(config: &TrainConfig, device: DeviceChoice, observe: &mut Observ
     // After the steps, whose memory would else be there before the first of them.
     audit(&stage.state.objective(config, &loss), &stage.batch)?;
     // What the rest needs beside the state of a run is measured as it is: nothing grows in it.
+    give_back();
     memory::reset_peak();
     stage.heads()?;
     if let Some(watcher) = &watcher {
@@ -164,12 +172,14 @@ struct Stage<'a> {
     /// A whole batch, as a run has it.
     batch: Batch,
     lr: f64,
+    give_back: &'a dyn Fn(),
 }
 
 impl Stage<'_> {
     /// A step of a few samples, measured.
     fn step(&mut self, few: Few) -> Result<Cost> {
         let batch = self.batch.first_samples(few.samples);
+        (self.give_back)();
         memory::reset_peak();
         let clock = Instant::now();
         let objective =

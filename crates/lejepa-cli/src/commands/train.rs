@@ -16,7 +16,7 @@ use lejepa_train::{
 
 use crate::output::say;
 use crate::recipe::RecipeArguments;
-use crate::{interrupt, output, progress};
+use crate::{allocator, interrupt, output, progress};
 
 /// Pretrain an encoder on unlabelled images
 ///
@@ -181,7 +181,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// Prints what a run would do and need.
 fn dry_run(config: &TrainConfig, device: DeviceChoice) -> Result<ExitCode> {
     let mut display = Display::default();
-    let rehearsal = rehearse(config, device, &mut |event| display.show(&event))?;
+    let rehearsal = rehearse(config, device, &allocator::give_back, &mut |event| display.show(&event))?;
     let views = |(count, size): (usize, ViewSize)| format!("{count} x {}x{}", size.height, size.width);
     let local = match rehearsal.local {
         (0, _) => String::new(),
