@@ -31,7 +31,7 @@ const TINY: [&str; 15] = [
 ];
 
 /// The largest difference of estimate and truth, as a share of the truth. What an allocator happens to do weighs much in
-/// so small a process; `scripts/rehearsal-memory.sh` holds real sizes to a tenth.
+/// so small a process; `scripts/rehearsal-memory.sh` compares real sizes.
 const TOLERANCE: f64 = 0.25;
 
 /// The gigabytes that a rehearsal speaks of.
