@@ -74,21 +74,27 @@ impl Lock {
 
     /// The lock at `path`, which lies in a folder, on something.
     fn inside(folder: &Path, path: &Path, of: &Path) -> Result<Self> {
-        let failed = |source| Error::Io { action: "make", path: folder.into(), source };
+        /// Folders come and go with the locks of others, but not for ever.
+        const PATIENCE: usize = 1000;
+        let mut left = PATIENCE;
         loop {
+            left -= 1;
             let made = missing(folder);
-            std::fs::create_dir_all(folder).map_err(failed)?;
-            match Self::take(path, Hold::Exclusive) {
+            let found = std::fs::create_dir_all(folder).map_err(|source| Error::Io {
+                action: "make",
+                path: folder.into(),
+                source,
+            });
+            match found.and_then(|()| Self::take(path, Hold::Exclusive)) {
                 Ok(Some(mut lock)) => {
                     lock.made = made;
                     return Ok(lock);
                 }
                 Ok(None) => return Err(Error::Busy { holder: Self::holder(path), path: of.into() }),
-                // Whoever had made the folder has just removed it.
-                Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound && !folder.is_dir() => {
-                }
+                // Whoever had made the folder has just removed it; somebody else may have made it again.
+                Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound && left > 0 => {}
                 // What cannot be locked cannot be written either.
-                Err(Error::Io { source, .. }) => {
+                Err(Error::Io { action: "lock", source, .. }) => {
                     return Err(Error::Io { action: "write", path: of.into(), source });
                 }
                 Err(error) => return Err(error),
