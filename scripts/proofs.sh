@@ -21,7 +21,6 @@ long=(
     check-cuda 'scripts/check-cuda.sh'
     faults 'scripts/faults.sh'
     attack-service 'scripts/attack-service.sh'
-    rehearsal-memory 'scripts/rehearsal-memory.sh'
     bench-sigreg 'benches/sigreg.sh'
     bench-train 'benches/train.sh'
     bench-data 'benches/data.sh'

@@ -30,9 +30,8 @@ const TINY: [&str; 15] = [
     "2",
 ];
 
-/// The largest difference of estimate and truth, as a share of the truth. What an allocator happens to do weighs much in
-/// so small a process; `scripts/rehearsal-memory.sh` compares real sizes.
-const TOLERANCE: f64 = 0.25;
+/// The largest difference of estimate and truth, as a share of the truth.
+const TOLERANCE: f64 = 0.1;
 
 /// The gigabytes that a rehearsal speaks of.
 fn estimate(folder: &Path, arguments: &[&str]) -> f64 {

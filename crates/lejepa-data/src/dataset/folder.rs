@@ -82,8 +82,8 @@ impl ImageFolder {
 
 /// The first training images of a folder, without a list of all.
 pub(super) fn first_images(root: &Path, count: usize) -> Vec<PathBuf> {
-    let train = root.join("train");
-    listing::first_images(if train.is_dir() { &train } else { root }, count)
+    let train = SplitFolders::find(root).ok().and_then(|splits| splits.train);
+    train.map_or_else(Vec::new, |train| listing::first_images(&train.path, count))
 }
 
 /// The folders of a set's splits.
@@ -290,6 +290,8 @@ mod tests {
                 "{train}"
             );
             assert_eq!((asked.len(), asked.label(1)), (2, Some(1)), "{test}");
+            let first = first_images(root.path(), 3);
+            assert_eq!(first, ["cat/a.png", "dog/b.png"].map(|name| root.path().join(train).join(name)));
             // Beside other folders they are classes: trains, and what people test.
             write_image(root.path().join("bus/c.png"), 30);
             let own = crate::open(root.path(), Split::Train).unwrap();
