@@ -67,7 +67,9 @@ fn peak(folder: &Path, arguments: &[&str]) -> f64 {
 
 #[test]
 fn a_rehearsal_tells_the_peak_of_memory() {
-    for more in [&["--batch", "16"][..], &["--batch", "24", "--set", "train.micro_batch=8"]] {
+    for more in
+        [&["--batch", "16"][..], &["--batch", "40"], &["--batch", "24", "--set", "train.micro_batch=8"]]
+    {
         let folder = workspace();
         let arguments = [&TINY[..], more].concat();
         let estimate = estimate(folder.path(), &arguments);

@@ -32,6 +32,7 @@ mod image;
 mod inspection;
 mod ledger;
 mod lock;
+mod memory;
 mod own_file;
 mod preprocess;
 mod preprocessor_config;
@@ -69,6 +70,7 @@ pub use inspection::{
     SplitInspection, SplitVerification, Verification,
 };
 pub use lock::{Hold, Lock};
+pub use memory::available_memory;
 pub use own_file::open_own_file;
 pub use preprocess::{Interpolation, Preprocess, ResizeRule};
 pub use printable::{printable, printable_name};

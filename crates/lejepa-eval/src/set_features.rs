@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use lejepa_data::Output;
+use lejepa_data::{Output, available_memory};
 
 use crate::evaluation::Observer;
 use crate::features::ImageFeatures;
 use crate::labelled_set::LabelledImages;
-use crate::memory::{available, lack};
+use crate::memory::lack;
 use crate::row_hashes::RowHashes;
 use crate::{Candidate, Draw, Error, Event, Features, LabelledSet, Result, Shots};
 
@@ -44,7 +44,7 @@ impl SetFeatures {
         observer.tell(Event::Extracting { dataset: &dataset.name, candidate: &candidate.name, images })?;
         let source = &candidate.source;
         let needed = (images as u64).saturating_mul(size_of::<f32>() as u64 * source.dim() as u64);
-        if let Some(lack) = lack(needed, available()) {
+        if let Some(lack) = lack(needed, available_memory()) {
             return Err(Error::Memory { candidate: candidate.name.clone(), lack });
         }
         let mut compute = |part: &LabelledImages| {

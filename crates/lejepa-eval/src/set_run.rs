@@ -1,12 +1,11 @@
 //! All candidates and probes of an evaluation on one set.
 
-use lejepa_data::{Output, ResizeRule};
+use lejepa_data::{Output, ResizeRule, available_memory};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::cell::{Cell, Heading};
 use crate::evaluation::Observer;
-use crate::memory;
 use crate::set_features::SetFeatures;
 use crate::set_pictures::Illustration;
 use crate::task::Task;
@@ -242,7 +241,7 @@ impl<'a, 'b> SetRun<'a, 'b> {
         if let Some(cell) = known(task)? {
             return Ok(Some(cell));
         }
-        if let Some(note) = task.too_large(memory::available()) {
+        if let Some(note) = task.too_large(available_memory()) {
             self.note(note)?;
             return Ok(None);
         }

@@ -1,13 +1,15 @@
 //! A run before it is run: what it is going to do, what it needs, and whether every parameter learns.
 //!
-//! Everything that a run does is done on a small scale and measured: steps of a few samples with everything that
-//! belongs to them, one pass of a look and its probes, a checkpoint that goes nowhere. What grows with the batch
-//! follows on a straight line; batches that wait for their step are there as in a run.
+//! Everything that a run does is done and measured: steps with everything that belongs to them, one pass of a look
+//! and its probes, a checkpoint that goes nowhere; batches that wait for their step are there as in a run. Steps of a
+//! few samples come first. A straight line through them says whether a whole step fits into memory and patience: if
+//! so, whole steps are taken and measured, else what the line says is the estimate, which knows nothing of the gaps
+//! that tensors of many sizes leave in memory.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use lejepa_data::{Batch, BatchStream, Purpose, ViewSize, generator};
+use lejepa_data::{Batch, BatchStream, Purpose, ViewSize, available_memory, generator};
 use lejepa_loss::LejepaLoss;
 use rand::Rng;
 
@@ -33,16 +35,22 @@ pub struct Rehearsal {
     pub tensors: usize,
     /// Length of the encoder's feature vectors.
     pub feature_dim: usize,
-    /// Samples of the two steps that were measured.
-    pub measured: [usize; 2],
+    /// Samples of the steps that were measured: whole ones, or some smaller ones that the rest follows from.
+    pub measured: Vec<usize>,
     /// Estimated time of a step, in seconds.
     pub step_seconds: f64,
     /// Estimated peak of memory in bytes, where the system tells.
     pub memory: Option<f64>,
 }
 
-/// The most samples that are measured.
+/// The most samples of a step whose memory is not known before.
 const SAMPLES: usize = 16;
+/// Whole steps are taken if they need no more than this share of the memory that is left, for the line may be low.
+const SHARE: f64 = 0.75;
+/// The longest whole step that is taken, in seconds.
+const PATIENCE: f64 = 60.;
+/// Whole steps: the first one finds memory without gaps.
+const WHOLE_STEPS: usize = 2;
 
 /// Rehearses a run; nothing is written. `give_back` is called before something is measured: memory that an allocator
 /// keeps of what was before is to go back to the system.
@@ -75,7 +83,15 @@ pub fn rehearse(
     // The first step of a process pays for memory and threads, and would flatten the line.
     stage.step(scale.small)?;
     let [small, large] = [stage.step(scale.small)?, stage.step(scale.large)?];
-    let step_peak = small.memory.zip(large.memory).map(|(small, large)| scale.line(small, large));
+    let line = scale.estimate(&small, &large);
+    let whole =
+        (0..WHOLE_STEPS).map(|_| stage.step(scale.whole)).take(if fits(&line) { WHOLE_STEPS } else { 0 });
+    let whole = whole.collect::<Result<Vec<_>>>()?.into_iter().reduce(Cost::largest);
+    let measured = match &whole {
+        Some(_) => vec![scale.whole.samples],
+        None => vec![scale.small.samples, scale.large.samples],
+    };
+    let step = whole.unwrap_or(line);
     // After the steps, whose memory would else be there before the first of them.
     audit(&stage.state.objective(config, &loss), &stage.batch)?;
     // What the rest needs beside the state of a run is measured as it is: nothing grows in it.
@@ -97,9 +113,9 @@ pub fn rehearse(
         parameters: model.parts().map(|(part, parameters)| (part, parameters.trainable_count())).collect(),
         tensors: model.trainable().count(),
         feature_dim: model.encoder().dim(),
-        measured: [scale.small.samples, scale.large.samples],
-        step_seconds: scale.seconds(small.seconds, large.seconds),
-        memory: step_peak.zip(other_peak).map(|(step, other)| step.max(other)),
+        measured,
+        step_seconds: step.seconds,
+        memory: step.memory.zip(other_peak).map(|(step, other)| step.max(other)),
     })
 }
 
@@ -115,53 +131,78 @@ struct Few {
 struct Scale {
     small: Few,
     large: Few,
-    batch: usize,
-    /// Samples that are in the encoder at a time.
-    at_once: usize,
+    whole: Few,
 }
 
 impl Scale {
     fn of(config: &TrainConfig) -> Self {
         let batch = config.train.batch;
-        match config.train.micro_batch.filter(|&part| part < batch) {
+        let micro_batch = config.train.micro_batch.filter(|&part| part < batch);
+        let whole = Few { samples: batch, micro_batch };
+        match micro_batch {
             None => {
                 let large = batch.min(SAMPLES);
                 let few = |samples| Few { samples, micro_batch: None };
-                Self { small: few(large.div_ceil(2)), large: few(large), batch, at_once: batch }
+                Self { small: few(large.div_ceil(2)), large: few(large), whole }
             }
             // Two parts each, so that gradients are summed as in the run.
             Some(part) => {
                 let large = part.min(SAMPLES / 2);
                 let few = |part: usize| Few { samples: (2 * part).min(batch), micro_batch: Some(part) };
-                Self { small: few(large.div_ceil(2)), large: few(large), batch, at_once: part }
+                Self { small: few(large.div_ceil(2)), large: few(large), whole }
             }
         }
     }
 
-    /// Samples in the encoder at a time in the two steps.
-    fn sizes(&self) -> [f64; 2] {
-        [self.small, self.large].map(|few| few.micro_batch.unwrap_or(few.samples) as f64)
+    /// What a whole step would cost.
+    fn estimate(&self, small: &Cost, large: &Cost) -> Cost {
+        let memory = small.memory.zip(large.memory);
+        Cost {
+            seconds: self.seconds(small.seconds, large.seconds),
+            memory: memory.map(|(small, large)| self.memory(small, large)),
+        }
     }
 
     /// The memory of a whole step.
-    fn line(&self, small: f64, large: f64) -> f64 {
-        let [few, more] = self.sizes();
+    fn memory(&self, small: f64, large: f64) -> f64 {
+        let [few, more, all] = [self.small, self.large, self.whole].map(|few| few.at_once() as f64);
         let slope = if more > few { (large - small).max(0.) / (more - few) } else { 0. };
-        large + slope * (self.at_once as f64 - more)
+        large + slope * (all - more)
     }
 
     /// The time of a whole step.
     fn seconds(&self, small: f64, large: f64) -> f64 {
-        let (few, more) = (self.small.samples as f64, self.large.samples as f64);
+        let [few, more, all] = [self.small, self.large, self.whole].map(|few| few.samples as f64);
         // Without two sizes, time is in proportion.
         let slope = if more > few { (large - small).max(0.) / (more - few) } else { large / more };
-        large + slope * (self.batch as f64 - more)
+        large + slope * (all - more)
     }
+}
+
+impl Few {
+    /// Samples in the encoder at a time.
+    fn at_once(&self) -> usize {
+        self.micro_batch.unwrap_or(self.samples)
+    }
+}
+
+/// Whether a step can be taken beside everything else that the machine does.
+fn fits(step: &Cost) -> bool {
+    let more = step.memory.zip(memory::now()).map(|(peak, now)| peak - now as f64);
+    let left = available_memory().map(|bytes| SHARE * bytes as f64);
+    step.seconds <= PATIENCE && more.zip(left).is_some_and(|(more, left)| more <= left)
 }
 
 struct Cost {
     seconds: f64,
     memory: Option<f64>,
+}
+
+impl Cost {
+    /// The memory of the larger one, the time of the later.
+    fn largest(self, later: Self) -> Self {
+        Self { seconds: later.seconds, memory: self.memory.zip(later.memory).map(|(one, two)| one.max(two)) }
+    }
 }
 
 /// Everything that a run has in memory.
@@ -193,7 +234,8 @@ impl Stage<'_> {
         Ok(Cost { seconds: clock.elapsed().as_secs_f64(), memory: memory::peak().map(|bytes| bytes as f64) })
     }
 
-    /// What comes behind the encoder, for a whole batch: with small parts it may need more than the encoder.
+    /// What comes behind the encoder, for a whole batch: with small parts it may need more than the encoder, and
+    /// small steps do not show it.
     fn heads(&self) -> Result<()> {
         let objective = self.state.objective(self.config, self.loss);
         match self.config.train.micro_batch {

@@ -196,7 +196,13 @@ fn dry_run(config: &TrainConfig, device: DeviceChoice) -> Result<ExitCode> {
         .memory
         .map_or_else(|| "not known on this system".into(), |bytes| format!("about {:.2} GB", bytes / 1e9));
     let run = Duration::from_secs_f64(rehearsal.step_seconds * rehearsal.steps as f64);
-    let [few, more] = rehearsal.measured;
+    let measured = match rehearsal.measured[..] {
+        [_] => "in whole steps".to_string(),
+        ref few => {
+            let few: Vec<String> = few.iter().map(ToString::to_string).collect();
+            format!("in steps of {} images, whole ones may take a fifth more", few.join(" and "))
+        }
+    };
     let rows = [
         ("data", format!("{} images, {} steps of {}", rehearsal.images, rehearsal.steps, config.train.batch)),
         ("views", format!("{} global{local}", views(rehearsal.global))),
@@ -208,7 +214,7 @@ fn dry_run(config: &TrainConfig, device: DeviceChoice) -> Result<ExitCode> {
             "time",
             format!("about {:.2} s per step, {} in all", rehearsal.step_seconds, progress::duration(run)),
         ),
-        ("measured", format!("on {few} and {more} images, {device}; nothing was written")),
+        ("measured", format!("{measured}, {device}; nothing was written")),
     ];
     for (name, value) in rows {
         output::line(format_args!("{name:<11} {value}"));
