@@ -55,10 +55,10 @@ fn send(child: &Child, signal: &str) {
 
 #[test]
 fn what_ends_a_session_saves_first_and_exits_with_128_and_the_signal() {
-    for (signal, code) in [("-TERM", 143), ("-HUP", 129)] {
+    for (signal, code) in [("-TERM", 143), ("-HUP", 129), ("-INT", 130)] {
         let folder = workspace();
         let child = start_long_run(folder.path(), &["--set", "train.checkpoint_every=1000000"]);
-        // Those who close a session may well send it twice.
+        // Those who close a session may well send it twice, and `timeout -s INT` sends it to the group too.
         send(&child, signal);
         send(&child, signal);
         let output = child.wait_with_output().unwrap();

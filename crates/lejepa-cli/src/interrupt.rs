@@ -2,35 +2,45 @@
 //! save what it has and stop.
 
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::iterator::Signals;
+use signal_hook::low_level;
 
 /// The last signal that came; 0 before that.
-static SIGNAL: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
-const REFUSED: &str = "cannot listen for signals";
+/// A Ctrl-C so soon after the first request is the same one: `timeout` and some terminals send it to the program and to
+/// its group.
+const SAME_REQUEST: Duration = Duration::from_secs(1);
 
-/// From now on the first signal is a request. A Ctrl-C after it ends the program at once; other signals do
+/// From now on the first signal is a request. A Ctrl-C some time after it ends the program at once; other signals do
 /// not, for those who close a session send some of them several times.
 pub(crate) fn listen() -> anyhow::Result<()> {
-    let asked = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // Under nohup a closed terminal is none of a command's business.
-        if signal == SIGHUP && is_ignored(signal) {
-            continue;
+    // Under nohup a closed terminal is none of a command's business.
+    let heard =
+        [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal));
+    let mut signals = Signals::new(heard).context("cannot listen for signals")?;
+    let listener = move || {
+        let mut first: Option<Instant> = None;
+        for signal in signals.forever() {
+            SIGNAL.store(signal, Ordering::SeqCst);
+            match first {
+                None => first = Some(Instant::now()),
+                Some(first) if signal == SIGINT && first.elapsed() > SAME_REQUEST => {
+                    low_level::exit(code_of(signal))
+                }
+                Some(_) => {}
+            }
         }
-        if signal == SIGINT {
-            // Before the flag is raised: the first one finds nothing asked yet.
-            flag::register_conditional_shutdown(signal, code_of(signal), Arc::clone(&asked))
-                .context(REFUSED)?;
-        }
-        flag::register(signal, Arc::clone(&asked)).context(REFUSED)?;
-        flag::register_usize(signal, Arc::clone(&SIGNAL), signal.unsigned_abs() as usize).context(REFUSED)?;
-    }
+    };
+    std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(listener)
+        .context("cannot listen for signals")?;
     Ok(())
 }
 
@@ -43,7 +53,7 @@ pub(crate) fn requested() -> bool {
 pub(crate) fn exit_code() -> ExitCode {
     let signal = match SIGNAL.load(Ordering::SeqCst) {
         0 => SIGINT,
-        signal => signal as i32,
+        signal => signal,
     };
     ExitCode::from(code_of(signal) as u8)
 }
