@@ -121,9 +121,14 @@ impl CheckpointFolder {
     }
 }
 
-/// Gives a checkpoint a name under which nobody looks for it.
+/// Gives a checkpoint a name under which nobody looks for it, and which nothing has yet.
 fn rename(path: &Path, ending: &str) -> Result<PathBuf> {
-    let aside = path.with_extension(format!("safetensors.{ending}"));
+    let numbered = |number: usize| match number {
+        1 => path.with_extension(format!("safetensors.{ending}")),
+        _ => path.with_extension(format!("safetensors.{ending}-{number}")),
+    };
+    let is_free = |aside: &PathBuf| aside.symlink_metadata().is_err();
+    let aside = (1..).map(numbered).find(is_free).unwrap_or_else(|| numbered(1));
     std::fs::rename(path, &aside).map_err(|source| lejepa_data::Error::Io {
         action: "rename",
         path: path.into(),
