@@ -198,7 +198,12 @@ fn values_out_of_range_are_named() {
     let message = "error: `train.batch` must be between 1 and the number of training images, 160, got: 161";
     train(path, &["--batch", "161"], USAGE, message);
     train(path, &["--lambda", "1.5"], USAGE, "error: [loss] `lambda` must be between 0 and 1, got: 1.5");
-    train(path, &["--epochs", "0"], USAGE, "error: `train.epochs` must be a positive number, got: 0");
+    train(
+        path,
+        &["--epochs", "0"],
+        USAGE,
+        "error: `train.epochs` must be a positive number up to 1000000000, got: 0",
+    );
     let message = "error: `encoder.arch` must be \"vit\", \"resnet\", \"convnextv2\" or a name like \
                    vit_small_patch16_224, vit_small_patch14_reg4_dinov2, resnet50, resnext50_32x4d, \
                    convnextv2_tiny (the nearest is resnet50), got: \"resnet5O\"";

@@ -140,6 +140,55 @@ fn a_model_cannot_change_on_the_way() {
     assert!(nothing.contains("no checkpoint in: new"), "{nothing}");
 }
 
+/// Replaces a line of a run's `config.toml`.
+fn edit(folder: &Path, line: &str, by: &str) {
+    let path = folder.join("run/config.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains(line), "{text}");
+    std::fs::write(&path, text.replace(line, by)).unwrap();
+}
+
+#[test]
+fn an_edited_configuration_counts_or_is_refused() {
+    let folder = workspace();
+    let path = folder.path();
+    train(path, &["--steps", "10"]);
+    // What decides nothing about the weights counts as it stands in the file.
+    edit(path, "checkpoint_every = 5", "checkpoint_every = 2");
+    lejepa_succeeds(path, &["train", "--out", "run", "--continue-with", "train.steps=12"]);
+    assert!(std::fs::read_to_string(path.join("run/config.toml")).unwrap().contains("checkpoint_every = 2"));
+    assert!(checkpoint(path, 12).exists());
+
+    edit(path, "lr = 0.002", "lr = 0.001");
+    let message = refusal(path, &["train", "--out", "run"], 2);
+    assert!(message.contains("the newest checkpoint and the file disagree"), "{message}");
+    assert!(message.contains("`optimizer.lr` is 0.002 there and 0.001 here"), "{message}");
+    assert!(message.contains("run/config.toml"), "{message}");
+    let asked = ["--continue-with", "optimizer.lr=1e-3", "--continue-with", "train.steps=14"];
+    lejepa_succeeds(path, &[&["train", "--out", "run"][..], &asked].concat());
+    let changes = lines(&path.join("run/changes.jsonl"));
+    assert!(changes.iter().any(|change| change["key"] == "optimizer.lr"), "{changes:?}");
+    lejepa_succeeds(path, &["train", "--out", "run"]);
+}
+
+#[test]
+fn checkpoints_that_are_put_aside_replace_none() {
+    let folder = workspace();
+    let path = folder.path();
+    let damage = || {
+        let bytes = std::fs::read(checkpoint(path, 10)).unwrap();
+        std::fs::write(checkpoint(path, 10), &bytes[..bytes.len() / 2]).unwrap();
+    };
+    train(path, &["--steps", "10"]);
+    for _ in 0..2 {
+        damage();
+        train(path, &["--steps", "10"]);
+    }
+    for ending in ["damaged", "damaged-2"] {
+        assert!(checkpoint(path, 10).with_extension(format!("safetensors.{ending}")).exists(), "{ending}");
+    }
+}
+
 #[test]
 fn moved_data_is_the_same_data_and_other_data_is_asked_for() {
     let folder = workspace();

@@ -96,6 +96,7 @@ fn is_train_usage(error: &TrainError) -> bool {
         | TrainError::Setting { .. }
         | TrainError::OtherRun { .. }
         | TrainError::Fixed { .. }
+        | TrainError::Edited { .. }
         | TrainError::Begun { .. }
         | TrainError::Foreign { .. } => true,
         TrainError::Data(error) => is_data_usage(error),
@@ -174,6 +175,9 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
             (_, Some(TrainError::OtherRun { .. }), _) => Some(
                 "`lejepa train --out RUN --continue-with KEY=VALUE` goes on with another value of a key, and with other \
                  data after --continue-with data.path=PATH",
+            ),
+            (_, Some(TrainError::Edited { .. }), _) => Some(
+                "`lejepa train --out RUN --continue-with KEY=VALUE` goes on with what the file says; or take the edit back",
             ),
             (_, Some(TrainError::Fixed { .. }), _) => {
                 Some("another run can start from its encoder: lejepa train --init RUN")

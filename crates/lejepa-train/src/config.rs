@@ -12,7 +12,7 @@ use crate::defaults::Assumed;
 use crate::overrides::{COMMAND_LINE, Override, apply};
 use crate::{
     AdamWConfig, AveragingConfig, CheckpointFolder, Error, LoopConfig, PredictorConfig, Result, Schedule,
-    WatchConfig, defaults, preset,
+    WatchConfig, defaults, preset, run_config,
 };
 
 /// A whole recipe. Every key has a default but `data.path`.
@@ -91,24 +91,13 @@ impl TrainConfig {
         Ok(config)
     }
 
-    /// The configuration of a run as it is now: that of its newest checkpoint or, before the first, of its
-    /// `config.toml`. Nothing if the folder holds no run.
+    /// The configuration of a run as it is now: that of its newest checkpoint, with what may change freely as in its
+    /// `config.toml`; before the first checkpoint that of the file alone. Nothing if the folder holds no run.
     pub fn of_run(run: &Path) -> Result<Option<Self>> {
         if let Some(config) = CheckpointFolder::of(run).newest_config()? {
-            return Ok(Some(config));
+            return run_config::with_file(run, config).map(Some);
         }
-        let path = run.join("config.toml");
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(lejepa_data::Error::Io { action: "read", path, source }.into()),
-        };
-        let config: Self = toml::from_str(&text).map_err(|error: toml::de::Error| Error::Config {
-            origin: path.display().to_string(),
-            problem: error.to_string(),
-        })?;
-        config.check()?;
-        Ok(Some(config))
+        run_config::of_new_run(run)
     }
 
     /// The same configuration with some keys changed, checked.
@@ -274,6 +263,8 @@ mod tests {
         assert!(message(&["loss.lamda=0.1"]).contains("lamda"));
         assert!(message(&["train.batch=0"]).contains("`train.batch` must be at least 2, got: 0"));
         assert!(message(&["train.epochs=-1"]).contains("train.epochs"));
+        let endless = message(&["train.epochs=1e18"]);
+        assert!(endless.contains("`train.epochs` must be a positive number up to 1000000000"), "{endless}");
         assert!(message(&["train.steps=0"]).contains("`train.steps` must be at least 1, got: 0"));
         let both = message(&["train.epochs=1", "train.steps=1"]);
         assert!(both.contains("`train.steps` must be absent when train.epochs is given, got: 1"), "{both}");

@@ -24,11 +24,10 @@ pub(crate) struct Continuation<'a> {
 impl Continuation<'_> {
     /// What becomes different from here on; an error if somebody has not asked for it or cannot have it.
     pub(crate) fn changes_since(&self, checkpoint: &Checkpoint) -> Result<Vec<Change>> {
-        let is_asked_for = |key: &str| self.changes.iter().any(|change| change.touches(key));
         let refuse = |difference: String| Err(Error::OtherRun { path: self.run.into(), difference });
         let mut changes = Vec::new();
         for difference in differences(&decisive(&checkpoint.config), &decisive(self.config))? {
-            if !is_asked_for(&difference.key) && !is_the_other_length(&difference.key, self.changes) {
+            if !is_asked_for(&difference.key, self.changes) {
                 return refuse(format!("another configuration ({difference})"));
             }
             if is_fixed(&difference) {
@@ -60,6 +59,11 @@ pub(crate) fn is_about_data(change: &Override) -> bool {
     change.key == "data" || change.key.starts_with("data.")
 }
 
+/// Whether somebody wants another value of a key.
+pub(crate) fn is_asked_for(key: &str, changes: &[Override]) -> bool {
+    changes.iter().any(|change| change.touches(key)) || is_the_other_length(key, changes)
+}
+
 /// Of epochs and steps, one goes where the other comes.
 fn is_the_other_length(key: &str, changes: &[Override]) -> bool {
     let lengths = ["train.epochs", "train.steps"];
@@ -78,8 +82,26 @@ fn is_fixed(difference: &Difference) -> bool {
     }
 }
 
+/// A configuration with everything that may change freely as another one has it.
+pub(crate) fn with_free_keys_of(mut config: TrainConfig, other: &TrainConfig) -> TrainConfig {
+    let LoopConfig { checkpoint_every, checkpoint_minutes, keep, .. } = other.train;
+    config.train = LoopConfig { checkpoint_every, checkpoint_minutes, keep, ..config.train };
+    config.watch = other.watch.clone();
+    let (data, other) = (&mut config.data, &other.data);
+    data.workers = other.workers;
+    for (path, other) in [(&mut data.path, &other.path), (&mut data.cache, &other.cache)] {
+        if path.is_some() && other.is_some() {
+            path.clone_from(other);
+        }
+    }
+    if data.mix.len() == other.mix.len() {
+        data.mix.iter_mut().zip(&other.mix).for_each(|(source, other)| source.path.clone_from(&other.path));
+    }
+    config
+}
+
 /// A configuration with the same value for everything that may change freely.
-fn decisive(config: &TrainConfig) -> TrainConfig {
+pub(crate) fn decisive(config: &TrainConfig) -> TrainConfig {
     let mut config = config.clone();
     let LoopConfig { checkpoint_every, checkpoint_minutes, keep, .. } = LoopConfig::default();
     config.train = LoopConfig { checkpoint_every, checkpoint_minutes, keep, ..config.train };

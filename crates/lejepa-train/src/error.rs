@@ -70,6 +70,14 @@ pub enum Error {
         /// What differs.
         difference: String,
     },
+    /// A run's `config.toml` decides otherwise than its newest checkpoint.
+    #[error("the newest checkpoint and the file disagree ({difference}): {}", path.display())]
+    Edited {
+        /// The file.
+        path: PathBuf,
+        /// What differs: in the checkpoint, and in the file.
+        difference: String,
+    },
     /// The run cannot go on with this difference, whoever asks for it.
     #[error("the model of a run stays as it is ({difference}): {}", path.display())]
     Fixed {

@@ -55,6 +55,7 @@ mod overrides;
 mod preset;
 mod pretrain;
 mod rehearsal;
+mod run_config;
 mod schedule;
 mod session;
 mod slices;

@@ -101,6 +101,8 @@ impl PredictorConfig {
 impl LoopConfig {
     /// Passes over the data where neither these nor steps are given.
     pub(crate) const EPOCHS: f64 = 100.;
+    /// More is a slip of the finger.
+    const MOST_EPOCHS: f64 = 1e9;
 
     /// All steps, where an epoch has so many: at least one.
     pub(crate) fn total_steps(&self, steps_per_epoch: u64) -> u64 {
@@ -121,8 +123,9 @@ impl LoopConfig {
         if let (Some(_), Some(steps)) = (self.epochs, self.steps) {
             return refuse("train.steps", "absent when train.epochs is given", steps.to_string());
         }
-        if let Some(epochs) = self.epochs.filter(|epochs| !(epochs.is_finite() && *epochs > 0.)) {
-            return refuse("train.epochs", "a positive number", epochs.to_string());
+        if let Some(epochs) = self.epochs.filter(|epochs| !(*epochs > 0. && *epochs <= Self::MOST_EPOCHS)) {
+            let expected = format!("a positive number up to {}", Self::MOST_EPOCHS);
+            return refuse("train.epochs", &expected, epochs.to_string());
         }
         for (field, count) in [
             ("train.steps", self.steps.unwrap_or(1)),

@@ -8,7 +8,7 @@ use std::time::Instant;
 use candle_core::{DType, Tensor};
 use lejepa_data::{
     Batch, BatchConfig, BatchSource, BatchStream, BrokenImage, CachePlace, Cached, Dataset, FileFacts,
-    Fingerprinter, Hashing, ImageHash, Lock, SeenImages, TrainingData, write_atomically,
+    Fingerprinter, Hashing, ImageHash, Lock, SeenImages, TrainingData,
 };
 
 use rayon::prelude::*;
@@ -22,7 +22,7 @@ use crate::state::{Origin, State};
 use crate::statistics::Statistics;
 use crate::{
     Checkpoint, CheckpointFolder, DeviceChoice, Error, Gradients, Objective, Precision, Result, Session,
-    StepMetrics, TrainConfig, WatchMetrics, Watcher, defaults,
+    StepMetrics, TrainConfig, WatchMetrics, Watcher, defaults, run_config,
 };
 
 /// The folder of a run, or of a cache, in which hashes of the data's files are remembered.
@@ -121,6 +121,10 @@ impl Session<'_> {
         match &checkpoint {
             Some(found) => {
                 let (config, notes) = defaults::keep(self.config, &found.config);
+                // From an earlier checkpoint on, the file is that of the way that is left.
+                if self.from_step.is_none() {
+                    run_config::check(self.run, &found.config, self.changes, &found.changes)?;
+                }
                 run_loop(&Session { config: &config, ..*self }, checkpoint, notes, observe)
             }
             None => {
@@ -177,7 +181,7 @@ fn run_loop(
         state.write(&origin)?;
     }
     let start = state.taken;
-    write_config(config, run)?;
+    run_config::write(config, run)?;
     write_changes(&history, run)?;
     let mut journal = Journal::open(run, start)?;
     let watcher = Watcher::new(&config.watch, config, source.dataset())?;
@@ -435,8 +439,6 @@ fn remember(
 
 /// The files of a run, in the order in which they come.
 const FILES: [&str; 4] = ["config.toml", "metrics.jsonl", "watch.jsonl", "broken-images.jsonl"];
-/// How `config.toml` begins.
-const HEADING: &str = "# The whole configuration of a run of lejepa.\n";
 
 /// An error if a folder without checkpoints has files under the names of a run's that no run has written.
 pub(crate) fn refuse_foreign(run: &Path) -> Result<()> {
@@ -446,16 +448,10 @@ pub(crate) fn refuse_foreign(run: &Path) -> Result<()> {
     // Runs of earlier versions have no heading, but a log.
     let text = std::fs::read_to_string(run.join(FILES[0])).unwrap_or_default();
     let is_config = toml::from_str::<TrainConfig>(&text).is_ok() && run.join(FILES[1]).is_file();
-    if text.starts_with(HEADING) || (*first == FILES[0] && is_config) {
+    if text.starts_with(run_config::HEADING) || (*first == FILES[0] && is_config) {
         return Ok(());
     }
     Err(Error::Foreign { path: run.join(first) })
-}
-
-pub(crate) fn write_config(config: &TrainConfig, run: &Path) -> Result<()> {
-    let text = toml::to_string_pretty(config)
-        .map_err(|error| Error::Config { origin: "the run".into(), problem: error.to_string() })?;
-    Ok(write_atomically(&run.join(FILES[0]), |file| write!(file, "{HEADING}{text}"))?)
 }
 
 fn scalar(tensor: &Tensor) -> Result<f64> {

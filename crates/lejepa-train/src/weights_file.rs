@@ -44,7 +44,7 @@ pub fn import(config: &TrainConfig, weights: &Path, grid: Option<ImageSize>, run
         let problem = format!("not finite: {name}");
         return Err(DataError::Invalid { format: "safetensors", path: weights.into(), problem }.into());
     }
-    crate::pretrain::write_config(config, run)?;
+    crate::run_config::write(config, run)?;
     Snapshot {
         step: 0,
         loss: None,
