@@ -175,6 +175,24 @@ fn seeds_give_mean_and_deviation() {
     assert!((groups[0]["score"]["mean"].as_f64().unwrap() - mean).abs() < 1e-12);
     assert!((groups[0]["score"]["deviation"].as_f64().unwrap() - deviation).abs() < 1e-12 && deviation > 0.);
     assert!(groups[0]["score"]["mean"].as_f64() <= groups[1]["score"]["mean"].as_f64());
+
+    // Folders that are named twice are met once, and a copy of a run is no other seed.
+    let twice = json_of(path, &["select", "runs/sweep", "runs", "--json"]);
+    assert_eq!(twice["over_seeds"], groups);
+    let one = "loss.lambda=0.05,seed=1";
+    copy_run(&path.join("runs/sweep").join(one), &path.join("runs/copy"), |config| config);
+    let copied = json_of(path, &["select", "runs", "--json"]);
+    assert_eq!(copied["over_seeds"][0]["score"], groups[0]["score"]);
+    let remarks = copied["incomparable"].to_string();
+    assert!(remarks.contains("the same run more than once, seed included: "), "{copied}");
+
+    // A run that went on by itself is left out, and the others are trained and ranked.
+    let run = format!("runs/sweep/{one}");
+    lejepa_succeeds(path, &["train", "--out", &run, "--continue-with", "train.steps=9"]);
+    let again = lejepa(path, &["sweep", "grid.toml", "--out", "runs/sweep"]);
+    assert_eq!(again.status.code(), Some(1));
+    assert_eq!(record(path)["selection"]["ranked"].as_array().unwrap().len(), 5);
+    assert_eq!(record(path)["complete"], true);
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn an_edited_configuration_counts_or_is_refused() {
     assert!(std::fs::read_to_string(path.join("run/config.toml")).unwrap().contains("checkpoint_every = 2"));
     assert!(checkpoint(path, 12).exists());
 
-    edit(path, "lr = 0.002", "lr = 0.001");
+    edit(path, "\nlr = 0.002", "\nlr = 0.001");
     let message = refusal(path, &["train", "--out", "run"], 2);
     assert!(message.contains("the newest checkpoint and the file disagree"), "{message}");
     assert!(message.contains("`optimizer.lr` is 0.002 there and 0.001 here"), "{message}");
@@ -169,6 +169,60 @@ fn an_edited_configuration_counts_or_is_refused() {
     let changes = lines(&path.join("run/changes.jsonl"));
     assert!(changes.iter().any(|change| change["key"] == "optimizer.lr"), "{changes:?}");
     lejepa_succeeds(path, &["train", "--out", "run"]);
+
+    // Neither a key that was changed before nor one that was removed is taken for what it was.
+    edit(path, "\nlr = 0.001", "\nlr = 0.5");
+    let message = refusal(path, &["train", "--out", "run"], 2);
+    assert!(message.contains("`optimizer.lr` is 0.001 there and 0.5 here"), "{message}");
+    edit(path, "\nlr = 0.5", "\nlr = 0.001");
+    let asked = ["--continue-with", "optimizer.clip=0.5", "--continue-with", "train.steps=16"];
+    lejepa_succeeds(path, &[&["train", "--out", "run"][..], &asked].concat());
+    edit(path, "clip = 0.5", "");
+    let message = refusal(path, &["train", "--out", "run"], 2);
+    assert!(message.contains("`optimizer.clip` is 0.5 there and absent here"), "{message}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_pipe_among_the_files_of_a_run_is_an_error_at_once() {
+    let folder = workspace();
+    let path = folder.path();
+    train(path, &["--steps", "5"]);
+    for name in ["config.toml", "metrics.jsonl", "watch.jsonl", "checkpoints/step-00000005.safetensors"] {
+        let (place, kept) = (path.join("run").join(name), path.join("kept"));
+        std::fs::rename(&place, &kept).unwrap();
+        assert!(Command::new("mkfifo").arg(&place).status().unwrap().success());
+        let message = refusal(path, &["train", "--out", "run", "--continue-with", "train.steps=6"], 1);
+        assert!(message.contains("it is not a regular file"), "{name}: {message}");
+        std::fs::remove_file(&place).unwrap();
+        std::fs::rename(&kept, &place).unwrap();
+    }
+}
+
+#[test]
+fn a_log_with_bytes_that_are_no_text_does_not_stop_a_run() {
+    let folder = workspace();
+    let path = folder.path();
+    train(path, &["--steps", "5"]);
+    let log = path.join("run/metrics.jsonl");
+    std::fs::write(&log, [&std::fs::read(&log).unwrap()[..], b"\xff\xfe"].concat()).unwrap();
+    lejepa_succeeds(path, &["train", "--out", "run", "--continue-with", "train.steps=7"]);
+    assert_eq!(lines(&log).len(), 7);
+}
+
+#[test]
+fn a_way_that_is_left_for_the_beginning_takes_its_history_with_it() {
+    let folder = workspace();
+    let path = folder.path();
+    train(path, &["--steps", "5"]);
+    let more = |more: &[&str]| lejepa_succeeds(path, &[&["train", "--out", "run"][..], more].concat());
+    more(&["--continue-with", "train.steps=7", "--continue-with", "data.cache=cache"]);
+    let changes = lines(&path.join("run/changes.jsonl"));
+    let cache = changes.iter().find(|change| change["key"] == "data.cache").unwrap();
+    assert_eq!(cache["after"], "\"cache\"");
+    more(&["--from-step", "0", "--continue-with", "train.steps=6"]);
+    assert!(!path.join("run/changes.jsonl").exists());
+    assert!(path.join("run/changes.jsonl.left").exists());
 }
 
 #[test]

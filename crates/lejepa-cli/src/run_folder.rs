@@ -1,10 +1,11 @@
 //! Run folders of `lejepa train`: what was asked for, and what has become of it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::output::say;
 use anyhow::{Context, Result};
-use lejepa_data::Error as DataError;
+use lejepa_data::{Error as DataError, regular_file};
 use lejepa_train::{Change, StepMetrics, TrainConfig, WatchMetrics, read_watch};
 use serde_json::json;
 
@@ -45,7 +46,7 @@ const WATCH: &str = "watch.jsonl";
 /// Folders of folders of runs are searched, deeper ones are not.
 const DEPTH: usize = 2;
 
-/// The runs at or below some folders, in the order of their names; what cannot be read is noted.
+/// The runs at or below some folders, each once, in the order of their names; what cannot be read is noted.
 pub(crate) fn find(folders: &[PathBuf]) -> Result<Vec<Run>> {
     let mut runs = Vec::new();
     for folder in folders {
@@ -54,6 +55,9 @@ pub(crate) fn find(folders: &[PathBuf]) -> Result<Vec<Run>> {
         }
         search(folder, DEPTH, &mut runs);
     }
+    // Folders may be named twice, or hold each other.
+    let mut met = BTreeSet::new();
+    runs.retain(|run| met.insert(run.path.canonicalize().unwrap_or_else(|_| run.path.clone())));
     Ok(runs)
 }
 
@@ -81,11 +85,11 @@ fn search(folder: &Path, depth: usize, runs: &mut Vec<Run>) {
 impl Run {
     /// Reads a run folder.
     pub(crate) fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path.join(CONFIG)).context(CONFIG)?;
+        let text = regular_file::read_to_string(&path.join(CONFIG)).context(CONFIG)?;
         // The message alone: a note is one line.
         let config: TrainConfig = toml::from_str(&text)
             .map_err(|error| anyhow::anyhow!("{CONFIG} is not that of a run: {}", error.message()))?;
-        let bytes = std::fs::read(path.join(METRICS)).context(METRICS)?;
+        let bytes = regular_file::read(&path.join(METRICS)).context(METRICS)?;
         let steps = metrics(&bytes);
         let looks = read_watch(&path.join(WATCH))?;
         Ok(Self {
@@ -170,6 +174,11 @@ pub(crate) fn incomparable<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> V
     for run in runs.clone().filter(|run| !run.changes.is_empty()) {
         let changes: Vec<String> = run.changes.iter().map(Change::to_string).collect();
         remarks.push(format!("{} was changed on the way: {}", run.name(), changes.join(", ")));
+    }
+    let same = group(runs.clone().map(|run| (run.config.clone(), run.name())));
+    for (_, names) in same.into_iter().filter(|(_, names)| names.len() > 1) {
+        let of_one = [((), names)].into();
+        remarks.push(format!("the same run more than once, seed included: {}", listed(&of_one)));
     }
     // Centres are of global views, and what predicts them is of all.
     let seen = |run: &Run| {

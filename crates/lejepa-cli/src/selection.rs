@@ -278,7 +278,13 @@ impl Seeds {
             config
         };
         let groups = ranked.iter().map(|ranked| (without_seed(&ranked.run), ranked));
-        let mut groups: Vec<(bool, Self)> = group(groups)
+        let mut groups = group(groups);
+        for (_, runs) in &mut groups {
+            // A copy of a run is no other seed.
+            let mut met = BTreeSet::new();
+            runs.retain(|ranked| met.insert(ranked.run.config.seed));
+        }
+        let mut groups: Vec<(bool, Self)> = groups
             .into_iter()
             .filter(|(_, runs)| runs.len() > 1)
             .map(|(_, runs)| {

@@ -8,6 +8,9 @@ use crate::{
     ViewPooling, Weighting,
 };
 
+/// More slices are a slip of the finger.
+const MAX_SLICES: usize = 1 << 16;
+
 /// The settings of the loss, as they are written in a recipe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -49,8 +52,9 @@ impl LossConfig {
     /// Checks the settings and makes the loss.
     pub fn build(&self) -> Result<LejepaLoss> {
         let weights = self.weighting.weights(self.lambda)?;
-        if self.slices == 0 {
-            return Err(Error::Setting { field: "slices", expected: "at least 1", got: "0".into() });
+        if !(1..=MAX_SLICES).contains(&self.slices) {
+            let expected = "between 1 and 65536";
+            return Err(Error::Setting { field: "slices", expected, got: self.slices.to_string() });
         }
         let sigreg = Sigreg::of(self.statistic.build()?, self.slices)
             .with_directions(self.directions)

@@ -43,7 +43,7 @@ pub use image_size::ImageSize;
 pub use initialisation::Initialisation;
 pub use parameters::{Parameters, Scope};
 pub use pass::{Pass, SumAcross};
-pub use projector::{Projector, ProjectorConfig};
+pub use projector::{Projector, ProjectorConfig, check_widths};
 pub use resnet::{ResNet, ResNetBlock, ResNetShape};
 pub use shape::EncoderShape;
 pub use vit::{Pool, VisionTransformer, VitShape, VitTokens};

@@ -30,16 +30,21 @@ impl Default for ProjectorConfig {
 }
 
 impl ProjectorConfig {
-    /// Refuses layers without width.
+    /// The widest layer; more is a slip of the finger, and no machine has the memory.
+    pub const MAX_WIDTH: usize = 1 << 16;
+
+    /// Refuses layers without width, and those that nothing could hold.
     pub fn check(&self) -> Result<()> {
-        let refuse = |field, got: String| Err(Error::Setting { field, expected: "at least 1".into(), got });
-        if self.dim == 0 {
-            return refuse("projector.dim", "0".into());
-        }
-        if self.hidden.contains(&0) {
-            return refuse("projector.hidden", format!("{:?}", self.hidden));
-        }
-        Ok(())
+        check_widths("projector.dim", &[self.dim], self.dim.to_string())?;
+        check_widths("projector.hidden", &self.hidden, format!("{:?}", self.hidden))
+    }
+}
+
+/// Refuses widths of layers that are out of range.
+pub fn check_widths(field: &'static str, widths: &[usize], got: String) -> Result<()> {
+    match widths.iter().all(|width| (1..=ProjectorConfig::MAX_WIDTH).contains(width)) {
+        true => Ok(()),
+        false => Err(Error::Setting { field, expected: "between 1 and 65536".into(), got }),
     }
 }
 

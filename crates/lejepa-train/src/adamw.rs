@@ -62,8 +62,8 @@ impl AdamWConfig {
         if !finite_positive(self.lr) {
             return refuse("optimizer.lr", "a positive number", self.lr);
         }
-        if !finite_positive(self.eps) {
-            return refuse("optimizer.eps", "a positive number", self.eps);
+        if !(self.eps > 0. && self.eps <= 1.) {
+            return refuse("optimizer.eps", "above 0 and at most 1", self.eps);
         }
         if let Some(clip) = self.clip.filter(|&clip| !finite_positive(clip)) {
             return refuse("optimizer.clip", "a positive number", clip);

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use lejepa_data::{BrokenImage, open_own_file};
+use lejepa_data::{BrokenImage, open_own_file, regular_file};
 
 use crate::Result;
 
@@ -19,15 +19,16 @@ pub(crate) struct BrokenLog {
 impl BrokenLog {
     /// With what an earlier session has written.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        let bytes = match regular_file::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(source) => {
                 return Err(lejepa_data::Error::Io { action: "read", path: path.into(), source }.into());
             }
         };
         // A line that was cut off is written again when its image is met again.
-        let known = text.lines().filter_map(|line| serde_json::from_str::<BrokenImage>(line).ok());
+        let lines = bytes.split(|&byte| byte == b'\n');
+        let known = lines.filter_map(|line| serde_json::from_slice::<BrokenImage>(line).ok());
         Ok(Self { path: path.into(), names: known.map(|image| image.name).collect() })
     }
 

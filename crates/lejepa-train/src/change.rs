@@ -10,6 +10,7 @@ use lejepa_data::write_atomically;
 use serde::{Deserialize, Serialize};
 
 use crate::config_difference::Difference;
+use crate::put_aside::put_aside;
 use crate::{Error, Result};
 
 /// A key that was changed when a run went on.
@@ -40,9 +41,13 @@ impl fmt::Display for Change {
     }
 }
 
-/// Writes the history of a run that has one.
+/// Writes the history of a run. One that was left, for a way without changes, is put aside.
 pub(crate) fn write_changes(changes: &[Change], run: &Path) -> Result<()> {
+    let path = run.join("changes.jsonl");
     if changes.is_empty() {
+        if path.symlink_metadata().is_ok() {
+            put_aside(&path, "left")?;
+        }
         return Ok(());
     }
     let lines: serde_json::Result<Vec<String>> = changes.iter().map(serde_json::to_string).collect();
@@ -50,7 +55,5 @@ pub(crate) fn write_changes(changes: &[Change], run: &Path) -> Result<()> {
         origin: "the history of the run".into(),
         problem: error.to_string(),
     })?;
-    Ok(write_atomically(&run.join("changes.jsonl"), |file| {
-        lines.iter().try_for_each(|line| writeln!(file, "{line}"))
-    })?)
+    Ok(write_atomically(&path, |file| lines.iter().try_for_each(|line| writeln!(file, "{line}")))?)
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use toml::{Table, Value};
 
+use crate::continuation::decisive;
 use crate::{Error, Result, TrainConfig};
 
 /// A key whose value differs.
@@ -31,6 +32,20 @@ pub(crate) fn differences(there: &TrainConfig, here: &TrainConfig) -> Result<Vec
                 .map_err(|error| Error::Config { origin: "the run".into(), problem: error.to_string() })
         };
         compare(&table(there)?, &table(here)?, "", &mut found);
+    }
+    Ok(found)
+}
+
+/// Keys that decide the result and differ, with the values as they are written.
+pub(crate) fn decisive_differences(there: &TrainConfig, here: &TrainConfig) -> Result<Vec<Difference>> {
+    let mut found = differences(&decisive(there), &decisive(here))?;
+    if !found.is_empty() {
+        let written = differences(there, here)?;
+        for difference in &mut found {
+            if let Some(as_it_is) = written.iter().find(|other| other.key == difference.key) {
+                difference.clone_from(as_it_is);
+            }
+        }
     }
     Ok(found)
 }

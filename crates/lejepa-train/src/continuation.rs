@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use crate::change::Change;
-use crate::config_difference::{Difference, differences};
+use crate::config_difference::{Difference, decisive_differences};
 use crate::overrides::Override;
 use crate::{Checkpoint, Error, LoopConfig, Result, TrainConfig, WatchConfig};
 
@@ -26,7 +26,7 @@ impl Continuation<'_> {
     pub(crate) fn changes_since(&self, checkpoint: &Checkpoint) -> Result<Vec<Change>> {
         let refuse = |difference: String| Err(Error::OtherRun { path: self.run.into(), difference });
         let mut changes = Vec::new();
-        for difference in differences(&decisive(&checkpoint.config), &decisive(self.config))? {
+        for difference in decisive_differences(&checkpoint.config, self.config)? {
             if !is_asked_for(&difference.key, self.changes) {
                 return refuse(format!("another configuration ({difference})"));
             }
@@ -71,7 +71,7 @@ fn is_the_other_length(key: &str, changes: &[Override]) -> bool {
 }
 
 /// Whether it is what the weights in a checkpoint fit, or what they came from.
-fn is_fixed(difference: &Difference) -> bool {
+pub(crate) fn is_fixed(difference: &Difference) -> bool {
     let Difference { key, there, here } = difference;
     let table = key.split('.').next().unwrap_or_default();
     match table {

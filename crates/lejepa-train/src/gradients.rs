@@ -40,6 +40,20 @@ impl Gradients {
 
     /// The Euclidean norm over all parameters; not finite if any entry is not.
     pub fn norm(&self) -> Result<f64> {
+        let squares = self.squares()?;
+        if squares.is_finite() {
+            return Ok(squares.sqrt());
+        }
+        // Numbers above 1.8e19 are finite and their squares are not.
+        let mut squares = 0.;
+        for gradient in self.by_name.values() {
+            squares += gradient.to_dtype(DType::F64)?.sqr()?.sum_all()?.to_scalar::<f64>()?;
+        }
+        Ok(squares.sqrt())
+    }
+
+    /// The sum of squares, in the gradients' own precision.
+    fn squares(&self) -> Result<f64> {
         let mut squares = 0.;
         for gradient in self.by_name.values() {
             squares += if slices::can_lend([gradient]) {
@@ -48,7 +62,7 @@ impl Gradients {
                 gradient.sqr()?.sum_all()?.to_dtype(DType::F64)?.to_scalar::<f64>()?
             };
         }
-        Ok(squares.sqrt())
+        Ok(squares)
     }
 
     /// Shrinks all gradients so that their norm, given as it is, does not exceed `largest`.
@@ -120,6 +134,16 @@ mod tests {
         let values: Vec<f32> = gradients.get("p").unwrap().to_vec1().unwrap();
         assert!((values[0] - 0.6).abs() < 1e-6 && (values[1] - 0.8).abs() < 1e-6, "{values:?}");
         gradients.clip(1., 10.).unwrap();
+        assert!((gradients.norm().unwrap() - 1.).abs() < 1e-6);
+    }
+
+    #[test]
+    fn large_gradients_have_a_norm_and_can_be_clipped() {
+        let mut gradients = gradients_of(1);
+        gradients.by_name.insert("q".into(), Tensor::new(&[3e25f32, 4e25], &Device::Cpu).unwrap());
+        let norm = gradients.norm().unwrap();
+        assert!((norm / 5e25 - 1.).abs() < 1e-6, "{norm}");
+        gradients.clip(norm, 1.).unwrap();
         assert!((gradients.norm().unwrap() - 1.).abs() < 1e-6);
     }
 

@@ -17,14 +17,20 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Opens the logs of a run that goes on at `start`: what a killed session wrote beyond it is dropped.
-    pub(crate) fn open(run: &Path, start: u64) -> Result<Self> {
+    /// Opens the logs of a run that goes on at `start`: what a killed session wrote beyond it is dropped. So many of
+    /// the last losses are remembered.
+    pub(crate) fn open(run: &Path, start: u64, losses: usize) -> Result<Self> {
         Ok(Self {
-            steps: MetricsLog::open(&run.join("metrics.jsonl"), start)?,
+            steps: MetricsLog::open(&run.join("metrics.jsonl"), start, losses)?,
             looks: WatchLog::open(&run.join("watch.jsonl"), start)?,
             board: TensorBoard::open(&run.join("tensorboard"), start)?,
             broken: BrokenLog::open(&run.join("broken-images.jsonl"))?,
         })
+    }
+
+    /// Steps and losses of the last steps of the sessions before.
+    pub(crate) fn take_last_losses(&mut self) -> Vec<(u64, f64)> {
+        self.steps.take_last_losses()
     }
 
     /// Writes a step down.

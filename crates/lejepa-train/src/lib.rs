@@ -54,6 +54,8 @@ mod objective;
 mod overrides;
 mod preset;
 mod pretrain;
+mod put_aside;
+mod recent_losses;
 mod rehearsal;
 mod run_config;
 mod schedule;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use candle_core::DType;
-use lejepa_model::EncoderShape;
+use lejepa_model::{EncoderShape, check_widths};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
@@ -89,12 +89,9 @@ fn refuse<T>(field: &'static str, expected: &str, got: String) -> Result<T> {
 }
 
 impl PredictorConfig {
-    /// Refuses layers without width.
+    /// Refuses layers without width, and those that nothing could hold.
     pub fn check(&self) -> Result<()> {
-        if self.hidden.contains(&0) {
-            return refuse("predictor.hidden", "at least 1", format!("{:?}", self.hidden));
-        }
-        Ok(())
+        Ok(check_widths("predictor.hidden", &self.hidden, format!("{:?}", self.hidden))?)
     }
 }
 

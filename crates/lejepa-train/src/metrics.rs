@@ -1,9 +1,11 @@
 //! What is written down about every step: `metrics.jsonl`, one JSON object per line.
 
+use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use lejepa_data::regular_file;
 use serde::{Deserialize, Serialize};
 
 use crate::{Change, Result};
@@ -44,22 +46,40 @@ pub struct StepMetrics {
 pub struct MetricsLog {
     path: PathBuf,
     file: File,
+    last_losses: Vec<(u64, f64)>,
 }
 
 impl MetricsLog {
-    /// Opens the log for a run that goes on at `start`: later lines of an interrupted run are dropped.
-    pub fn open(path: &Path, start: u64) -> Result<Self> {
-        let kept: Vec<String> = match std::fs::read_to_string(path) {
-            Ok(text) => text.lines().filter(|line| is_before(line, start)).map(str::to_owned).collect(),
+    /// Opens the log for a run that goes on at `start`: later lines of an interrupted run are dropped, and the losses
+    /// of the `last` ones that are kept are remembered.
+    pub(crate) fn open(path: &Path, start: u64, last: usize) -> Result<Self> {
+        let whole = match regular_file::read(path) {
+            Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(failed("read", path, error)),
         };
+        let mut last_losses = VecDeque::new();
         lejepa_data::write_atomically(path, |file| {
-            kept.iter().try_for_each(|line| writeln!(file, "{line}"))
+            for line in whole.split(|&byte| byte == b'\n') {
+                // What was cut off or is none of ours is left out.
+                let Ok(metrics) = serde_json::from_slice::<StepMetrics>(line) else { continue };
+                if metrics.step < start {
+                    last_losses.push_back((metrics.step, metrics.loss));
+                    last_losses.drain(..last_losses.len().saturating_sub(last));
+                    file.write_all(line)?;
+                    file.write_all(b"\n")?;
+                }
+            }
+            Ok(())
         })?;
         let file =
             OpenOptions::new().append(true).open(path).map_err(|error| failed("write", path, error))?;
-        Ok(Self { path: path.into(), file })
+        Ok(Self { path: path.into(), file, last_losses: last_losses.into() })
+    }
+
+    /// Steps and losses of the last lines of the sessions before.
+    pub(crate) fn take_last_losses(&mut self) -> Vec<(u64, f64)> {
+        std::mem::take(&mut self.last_losses)
     }
 
     /// Adds a line.
@@ -68,10 +88,6 @@ impl MetricsLog {
         line.and_then(|line| writeln!(self.file, "{line}"))
             .map_err(|error| failed("write", &self.path, error))
     }
-}
-
-fn is_before(line: &str, start: u64) -> bool {
-    serde_json::from_str::<StepMetrics>(line).is_ok_and(|metrics| metrics.step < start)
 }
 
 fn failed(action: &'static str, path: &Path, source: std::io::Error) -> crate::Error {

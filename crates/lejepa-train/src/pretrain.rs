@@ -8,7 +8,7 @@ use std::time::Instant;
 use candle_core::{DType, Tensor};
 use lejepa_data::{
     Batch, BatchConfig, BatchSource, BatchStream, BrokenImage, CachePlace, Cached, Dataset, FileFacts,
-    Fingerprinter, Hashing, ImageHash, Lock, SeenImages, TrainingData,
+    Fingerprinter, Hashing, ImageHash, Lock, SeenImages, TrainingData, regular_file,
 };
 
 use rayon::prelude::*;
@@ -18,6 +18,7 @@ use crate::change::write_changes;
 use crate::continuation::Continuation;
 use crate::divergence::{Divergence, diverged, find_culprit, save_batch};
 use crate::journal::Journal;
+use crate::recent_losses::RecentLosses;
 use crate::state::{Origin, State};
 use crate::statistics::Statistics;
 use crate::{
@@ -123,7 +124,7 @@ impl Session<'_> {
                 let (config, notes) = defaults::keep(self.config, &found.config);
                 // From an earlier checkpoint on, the file is that of the way that is left.
                 if self.from_step.is_none() {
-                    run_config::check(self.run, &found.config, self.changes, &found.changes)?;
+                    run_config::check(self.run, found, self.changes)?;
                 }
                 run_loop(&Session { config: &config, ..*self }, checkpoint, notes, observe)
             }
@@ -176,14 +177,15 @@ fn run_loop(
     if session.from_step.is_some() {
         CheckpointFolder::of(run).put_aside_after(state.taken)?;
     }
+    let start = state.taken;
+    let mut journal = Journal::open(run, start, RecentLosses::count(config))?;
+    state.recall_losses(&journal.take_last_losses());
     if !changes.is_empty() {
         // From now on the run is the changed one, whatever happens to this session.
         state.write(&origin)?;
     }
-    let start = state.taken;
     run_config::write(config, run)?;
     write_changes(&history, run)?;
-    let mut journal = Journal::open(run, start)?;
     let watcher = Watcher::new(&config.watch, config, source.dataset())?;
     notes.extend_from_slice(source.dataset().notes());
     if start < total {
@@ -238,7 +240,7 @@ fn run_loop(
         if step == 0 {
             audit_before_the_first_step(&objective, &batch)?;
         }
-        let (terms, mut gradients) = match take_gradients(&objective, &batch)? {
+        let (terms, mut gradients) = match take_gradients(&objective, &batch, config.optimizer.clip)? {
             Ok(found) => found,
             Err(culprit) => {
                 let batch = Some(save_batch(run, &batch, &culprit)?);
@@ -332,6 +334,7 @@ struct Terms {
 fn take_gradients(
     objective: &Objective<'_>,
     batch: &Batch,
+    clip: Option<f64>,
 ) -> Result<std::result::Result<(Terms, Gradients), String>> {
     let statistics = Statistics::of(objective.model)?;
     let (terms, gradients) = match objective.gradients(batch) {
@@ -348,6 +351,15 @@ fn take_gradients(
         sigreg: scalar(&terms.sigreg)?,
         gradient_norm: gradients.norm()?,
     };
+    // Mean squares beyond the range of the optimiser's numbers would never come back from there.
+    let largest = clip.map_or(terms.gradient_norm, |clip| terms.gradient_norm.min(clip));
+    if largest.is_finite() && !((largest * largest) as f32).is_finite() {
+        statistics.restore()?;
+        let norm = terms.gradient_norm;
+        return Ok(Err(format!(
+            "the square of the gradients, whose norm is {norm:.1e} (optimizer.clip bounds it)"
+        )));
+    }
     if !(terms.loss.is_finite() && terms.gradient_norm.is_finite()) {
         statistics.restore()?;
         return Ok(Err(find_culprit(objective, batch, Some(&gradients))?));
@@ -446,7 +458,7 @@ pub(crate) fn refuse_foreign(run: &Path) -> Result<()> {
         return Ok(());
     };
     // Runs of earlier versions have no heading, but a log.
-    let text = std::fs::read_to_string(run.join(FILES[0])).unwrap_or_default();
+    let text = regular_file::read_to_string(&run.join(FILES[0])).unwrap_or_default();
     let is_config = toml::from_str::<TrainConfig>(&text).is_ok() && run.join(FILES[1]).is_file();
     if text.starts_with(run_config::HEADING) || (*first == FILES[0] && is_config) {
         return Ok(());

@@ -49,7 +49,7 @@ const SAMPLES: usize = 16;
 const SHARE: f64 = 0.75;
 /// The longest whole step that is taken, in seconds.
 const PATIENCE: f64 = 60.;
-/// Whole steps: the first one finds memory without gaps.
+/// Whole steps: the first one finds memory with fewer gaps.
 const WHOLE_STEPS: usize = 2;
 
 /// Rehearses a run; nothing is written. `give_back` is called before something is measured: memory that an allocator
@@ -84,25 +84,11 @@ pub fn rehearse(
     stage.step(scale.small)?;
     let [small, large] = [stage.step(scale.small)?, stage.step(scale.large)?];
     let line = scale.estimate(&small, &large);
-    let whole =
-        (0..WHOLE_STEPS).map(|_| stage.step(scale.whole)).take(if fits(&line) { WHOLE_STEPS } else { 0 });
-    let whole = whole.collect::<Result<Vec<_>>>()?.into_iter().reduce(Cost::largest);
-    let measured = match &whole {
-        Some(_) => vec![scale.whole.samples],
-        None => vec![scale.small.samples, scale.large.samples],
+    let (measured, cost) = if fits(&line) {
+        (vec![scale.whole.samples], stage.beginning(scale.whole, watcher.as_ref())?)
+    } else {
+        (vec![scale.small.samples, scale.large.samples], line.largest(stage.all_but_steps(watcher.as_ref())?))
     };
-    let step = whole.unwrap_or(line);
-    // After the steps, whose memory would else be there before the first of them.
-    audit(&stage.state.objective(config, &loss), &stage.batch)?;
-    // What the rest needs beside the state of a run is measured as it is: nothing grows in it.
-    give_back();
-    memory::reset_peak();
-    stage.heads()?;
-    if let Some(watcher) = &watcher {
-        stage.look(watcher)?;
-    }
-    stage.checkpoint()?;
-    let other_peak = memory::peak().map(|bytes| bytes as f64);
     drop(batches);
     let model = &stage.state.model;
     Ok(Rehearsal {
@@ -114,8 +100,8 @@ pub fn rehearse(
         tensors: model.trainable().count(),
         feature_dim: model.encoder().dim(),
         measured,
-        step_seconds: step.seconds,
-        memory: step.memory.zip(other_peak).map(|(step, other)| step.max(other)),
+        step_seconds: cost.seconds,
+        memory: cost.memory,
     })
 }
 
@@ -186,6 +172,11 @@ impl Few {
     }
 }
 
+/// The peak of memory since it was last forgotten.
+fn peak() -> Option<f64> {
+    memory::peak().map(|bytes| bytes as f64)
+}
+
 /// Whether a step can be taken beside everything else that the machine does.
 fn fits(step: &Cost) -> bool {
     let more = step.memory.zip(memory::now()).map(|(peak, now)| peak - now as f64);
@@ -199,9 +190,9 @@ struct Cost {
 }
 
 impl Cost {
-    /// The memory of the larger one, the time of the later.
-    fn largest(self, later: Self) -> Self {
-        Self { seconds: later.seconds, memory: self.memory.zip(later.memory).map(|(one, two)| one.max(two)) }
+    /// The time of a step, and its memory or that of something else that needs more.
+    fn largest(self, other: Option<f64>) -> Self {
+        Self { memory: self.memory.zip(other).map(|(step, other)| step.max(other)), ..self }
     }
 }
 
@@ -219,9 +210,43 @@ struct Stage<'a> {
 impl Stage<'_> {
     /// A step of a few samples, measured.
     fn step(&mut self, few: Few) -> Result<Cost> {
-        let batch = self.batch.first_samples(few.samples);
         (self.give_back)();
         memory::reset_peak();
+        let seconds = self.take(few)?;
+        Ok(Cost { seconds, memory: peak() })
+    }
+
+    /// The beginning of a run in its order, each thing in the memory that the one before has left: a look after a
+    /// step needs more than by itself.
+    fn beginning(&mut self, whole: Few, watcher: Option<&Watcher>) -> Result<Cost> {
+        (self.give_back)();
+        memory::reset_peak();
+        watcher.map_or(Ok(()), |watcher| self.look(watcher))?;
+        audit(&self.state.objective(self.config, self.loss), &self.batch)?;
+        let mut seconds = 0.;
+        for _ in 0..WHOLE_STEPS {
+            seconds = self.take(whole)?;
+        }
+        self.checkpoint()?;
+        watcher.map_or(Ok(()), |watcher| self.look(watcher))?;
+        Ok(Cost { seconds, memory: peak() })
+    }
+
+    /// The memory of everything but whole steps, as it is: nothing grows in it.
+    fn all_but_steps(&mut self, watcher: Option<&Watcher>) -> Result<Option<f64>> {
+        // After the steps, whose memory would else be there before the first of them.
+        audit(&self.state.objective(self.config, self.loss), &self.batch)?;
+        (self.give_back)();
+        memory::reset_peak();
+        self.heads()?;
+        watcher.map_or(Ok(()), |watcher| self.look(watcher))?;
+        self.checkpoint()?;
+        Ok(peak())
+    }
+
+    /// Takes a step of a few samples; its seconds.
+    fn take(&mut self, few: Few) -> Result<f64> {
+        let batch = self.batch.first_samples(few.samples);
         let clock = Instant::now();
         let objective =
             Objective { micro_batch: few.micro_batch, ..self.state.objective(self.config, self.loss) };
@@ -231,7 +256,7 @@ impl Stage<'_> {
         if let Some(average) = &self.state.average {
             average.update(&self.state.model, self.state.taken, u64::MAX)?;
         }
-        Ok(Cost { seconds: clock.elapsed().as_secs_f64(), memory: memory::peak().map(|bytes| bytes as f64) })
+        Ok(clock.elapsed().as_secs_f64())
     }
 
     /// What comes behind the encoder, for a whole batch: with small parts it may need more than the encoder, and

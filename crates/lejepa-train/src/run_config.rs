@@ -6,21 +6,23 @@
 
 use std::path::{Path, PathBuf};
 
-use lejepa_data::write_atomically;
+use lejepa_data::{regular_file, write_atomically};
 use toml::{Table, Value};
 
-use crate::config_difference::{Difference, differences};
-use crate::continuation::{decisive, is_asked_for, with_free_keys_of};
-use crate::{Change, Error, Override, Result, TrainConfig};
+use crate::config_difference::{Difference, decisive_differences};
+use crate::continuation::{is_asked_for, is_fixed, with_free_keys_of};
+use crate::{Checkpoint, Error, Override, Result, TrainConfig};
 
 const FILE: &str = "config.toml";
-/// How the file begins.
-pub(crate) const HEADING: &str = "# The whole configuration of a run of lejepa.\n";
+/// How the file begins, in every version.
+pub(crate) const HEADING: &str = "# The whole configuration of a run of lejepa";
+/// How it goes on where every key that could be absent in it was absent on purpose.
+const WHOLE: &str = "; what is not in it has its default.\n";
 
 /// The file of a run, as it is; nothing if there is none.
 fn read(run: &Path) -> Result<Option<(PathBuf, String)>> {
     let path = run.join(FILE);
-    match std::fs::read_to_string(&path) {
+    match regular_file::read_to_string(&path) {
         Ok(text) => Ok(Some((path, text))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(lejepa_data::Error::Io { action: "read", path, source }.into()),
@@ -39,10 +41,13 @@ pub(crate) fn of_new_run(run: &Path) -> Result<Option<TrainConfig>> {
     Ok(Some(config))
 }
 
-/// What the file says of a run whose newest checkpoint has `of_run`: keys that are not in it, as in runs of earlier
-/// versions, are those of the checkpoint.
+/// What the file says of a run whose newest checkpoint has `of_run`. In files of earlier versions keys may be absent
+/// that are those of the checkpoint; from others somebody has removed them.
 fn said(run: &Path, of_run: &TrainConfig) -> Result<Option<TrainConfig>> {
     let Some((path, text)) = read(run)? else { return Ok(None) };
+    if text.strip_prefix(HEADING).is_some_and(|rest| rest.starts_with(WHOLE)) {
+        return toml::from_str(&text).map(Some).map_err(|error| invalid(&path, &error));
+    }
     let mut whole = Table::try_from(of_run).map_err(|error| invalid(&path, &error))?;
     let file: Table = toml::from_str(&text).map_err(|error| invalid(&path, &error))?;
     // Of epochs and steps, one is absent where the other is given.
@@ -75,15 +80,18 @@ pub(crate) fn with_file(run: &Path, of_run: TrainConfig) -> Result<TrainConfig> 
 }
 
 /// An error if the file decides otherwise than the newest checkpoint, and nobody has asked for another value of that
-/// key. `history` are the changes that the checkpoint knows of: the file may still be as it was before the last of a key.
-pub(crate) fn check(run: &Path, of_run: &TrainConfig, asked: &[Override], history: &[Change]) -> Result<()> {
-    let Some(file) = said(run, of_run)? else { return Ok(()) };
-    let is_earlier = |Difference { key, here, .. }: &Difference| {
-        let last = history.iter().rfind(|change| change.key == *key);
-        last.is_some_and(|change| change.before == here.as_ref().map(Value::to_string))
+/// key. A session that ended as soon as it had changed something has left the file as it was.
+pub(crate) fn check(run: &Path, newest: &Checkpoint, asked: &[Override]) -> Result<()> {
+    let Some(file) = said(run, &newest.config)? else { return Ok(()) };
+    let is_left = |Difference { key, here, .. }: &Difference| {
+        let change = newest.changes.iter().rfind(|change| change.key == *key && change.step == newest.step);
+        change.is_some_and(|change| change.before == here.as_ref().map(Value::to_string))
     };
-    let is_settled = |found: &Difference| is_asked_for(&found.key, asked) || is_earlier(found);
-    match differences(&decisive(of_run), &decisive(&file))?.into_iter().find(|found| !is_settled(found)) {
+    let is_settled = |found: &Difference| is_asked_for(&found.key, asked) || is_left(found);
+    match decisive_differences(&newest.config, &file)?.into_iter().find(|found| !is_settled(found)) {
+        Some(difference) if is_fixed(&difference) => {
+            Err(Error::Fixed { path: run.join(FILE), difference: difference.to_string() })
+        }
         Some(difference) => Err(Error::Edited { path: run.join(FILE), difference: difference.to_string() }),
         None => Ok(()),
     }
@@ -92,5 +100,5 @@ pub(crate) fn check(run: &Path, of_run: &TrainConfig, asked: &[Override], histor
 pub(crate) fn write(config: &TrainConfig, run: &Path) -> Result<()> {
     let path = run.join(FILE);
     let text = toml::to_string_pretty(config).map_err(|error| invalid(&path, &error))?;
-    Ok(write_atomically(&path, |file| write!(file, "{HEADING}{text}"))?)
+    Ok(write_atomically(&path, |file| write!(file, "{HEADING}{WHOLE}{text}"))?)
 }

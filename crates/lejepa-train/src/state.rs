@@ -8,6 +8,7 @@ use lejepa_loss::LejepaLoss;
 use lejepa_model::{EncoderShape, Pass};
 
 use crate::divergence::{Divergence, diverged, first_not_finite};
+use crate::recent_losses::RecentLosses;
 use crate::{
     AdamW, Average, Change, Checkpoint, EmbeddedImages, Error, Model, Objective, Purpose, Result, Snapshot,
     TrainConfig, WatchMetrics, Watcher,
@@ -23,10 +24,12 @@ pub(crate) struct State {
     pub(crate) optimizer: AdamW,
     /// The images that the encoder was trained on, this run's included; nothing if that is not known.
     pub(crate) seen: Option<SeenImages>,
-    /// Losses since the last checkpoint: their sum and how many.
-    losses: (f64, u64),
-    /// That of the last checkpoint.
-    last_loss: Option<f64>,
+    /// That of the checkpoint that this session began with.
+    first_loss: Option<f64>,
+    /// The losses before it.
+    losses: RecentLosses,
+    /// Whether a step was taken since the last checkpoint.
+    is_changed: bool,
 }
 
 impl State {
@@ -55,7 +58,16 @@ impl State {
             None => None,
         };
         let optimizer = AdamW::new(&config.optimizer);
-        Ok(Self { taken: 0, model, average, optimizer, seen: Some(seen), losses: (0., 0), last_loss: None })
+        Ok(Self {
+            taken: 0,
+            model,
+            average,
+            optimizer,
+            seen: Some(seen),
+            first_loss: None,
+            losses: RecentLosses::new(config),
+            is_changed: false,
+        })
     }
 
     /// Where a run stopped, to go on with a configuration that fits it.
@@ -68,8 +80,9 @@ impl State {
             optimizer: checkpoint.optimizer(device)?,
             seen: checkpoint.seen.clone(),
             model,
-            losses: (0., 0),
-            last_loss: checkpoint.loss,
+            first_loss: checkpoint.loss,
+            losses: RecentLosses::new(config),
+            is_changed: false,
         })
     }
 
@@ -109,22 +122,26 @@ impl State {
         })
     }
 
-    /// Remembers the loss of a step for the next checkpoint.
+    /// Remembers the loss of a step.
     pub(crate) fn note_loss(&mut self, loss: f64) {
-        self.losses = (self.losses.0 + loss, self.losses.1 + 1);
+        self.losses.push(loss);
+        self.is_changed = true;
+    }
+
+    /// Remembers the losses of the steps of earlier sessions, if none is missing.
+    pub(crate) fn recall_losses(&mut self, losses: &[(u64, f64)]) {
+        self.losses.recall(losses, self.taken);
     }
 
     /// Saves a checkpoint, if a step was taken since the last one. Weights that are not finite are an error:
     /// they must not take the place of good ones.
     pub(crate) fn save(&mut self, origin: &Origin<'_>) -> Result<()> {
-        let (sum, count) = std::mem::take(&mut self.losses);
-        if count == 0 {
+        if !std::mem::take(&mut self.is_changed) {
             return Ok(());
         }
         if let Some(culprit) = first_not_finite(&self.model)? {
             return Err(diverged(origin, Divergence { step: self.taken - 1, culprit, batch: None }));
         }
-        self.last_loss = Some(sum / count as f64);
         self.write(origin)
     }
 
@@ -136,7 +153,7 @@ impl State {
     pub(crate) fn snapshot<'a>(&'a self, origin: &Origin<'a>) -> Snapshot<'a> {
         Snapshot {
             step: self.taken,
-            loss: self.last_loss,
+            loss: self.losses.mean().or(self.first_loss),
             config: origin.config,
             data_fingerprint: origin.data_fingerprint,
             seen: self.seen.as_ref(),

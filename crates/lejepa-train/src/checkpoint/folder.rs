@@ -6,6 +6,7 @@ use super::Checkpoint;
 use super::header::Header;
 use super::snapshot::dispensable;
 use super::tensors::Beginning;
+use crate::put_aside::put_aside;
 use crate::{Error, Result, TrainConfig};
 
 /// `RUN/checkpoints`.
@@ -85,7 +86,7 @@ impl CheckpointFolder {
             match Checkpoint::read(&file.path) {
                 Ok(checkpoint) => return Ok(Some(checkpoint)),
                 Err(error @ Error::Checkpoint { .. }) if !files.is_empty() => {
-                    damaged(&rename(&file.path, "damaged")?, &error);
+                    damaged(&put_aside(&file.path, "damaged")?, &error);
                 }
                 Err(Error::Checkpoint { path, problem }) => return Err(Error::OnlyDamaged { path, problem }),
                 Err(error) => return Err(error),
@@ -97,7 +98,7 @@ impl CheckpointFolder {
     /// Puts checkpoints after a step aside under another name: the run goes on from there on another way.
     pub(crate) fn put_aside_after(&self, step: u64) -> Result<()> {
         for file in self.list()?.into_iter().filter(|file| file.step > step) {
-            rename(&file.path, "left")?;
+            put_aside(&file.path, "left")?;
         }
         Ok(())
     }
@@ -119,22 +120,6 @@ impl CheckpointFolder {
         }
         Ok(())
     }
-}
-
-/// Gives a checkpoint a name under which nobody looks for it, and which nothing has yet.
-fn rename(path: &Path, ending: &str) -> Result<PathBuf> {
-    let numbered = |number: usize| match number {
-        1 => path.with_extension(format!("safetensors.{ending}")),
-        _ => path.with_extension(format!("safetensors.{ending}-{number}")),
-    };
-    let is_free = |aside: &PathBuf| aside.symlink_metadata().is_err();
-    let aside = (1..).map(numbered).find(is_free).unwrap_or_else(|| numbered(1));
-    std::fs::rename(path, &aside).map_err(|source| lejepa_data::Error::Io {
-        action: "rename",
-        path: path.into(),
-        source,
-    })?;
-    Ok(aside)
 }
 
 /// The loss in a file's header; nothing where that cannot be read.

@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{Read, Seek, Write};
 use std::path::Path;
 
 use candle_core::{DType, Device, Tensor};
+use lejepa_data::regular_file;
 use safetensors::tensor::{Metadata, TensorInfo};
 use safetensors::{SafeTensorError, View};
 
@@ -81,7 +82,7 @@ impl Beginning {
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         /// Headers of real checkpoints are far shorter.
         const LONGEST: u64 = 100 << 20;
-        let mut file = File::open(path).map_err(Failure::Io)?;
+        let mut file = regular_file::open(path).map_err(Failure::Io)?;
         let mut length = [0; size_of::<u64>()];
         fill(&mut file, &mut length, "it is empty")?;
         let length = u64::from_le_bytes(length);
@@ -107,9 +108,14 @@ impl Beginning {
     pub(super) fn tensors(mut self) -> Result<(HashMap<String, Tensor>, String), Failure> {
         let (mut tensors, mut digest) = (HashMap::new(), Digest::default());
         let damaged = |error: candle_core::Error| Failure::Damaged(error.to_string());
-        let left = self.file.metadata().map_err(Failure::Io)?.len();
-        if self.metadata.data_len() as u64 > left {
+        let before = self.file.stream_position().map_err(Failure::Io)?;
+        let left = self.file.metadata().map_err(Failure::Io)?.len().saturating_sub(before);
+        let length = self.metadata.data_len() as u64;
+        if length > left {
             return Err(Failure::Damaged("it is cut off".into()));
+        }
+        if left > length {
+            return Err(Failure::Damaged("there is more in it than its header says".into()));
         }
         for name in self.metadata.offset_keys() {
             let Some(info) = self.metadata.info(&name) else { continue };
@@ -161,8 +167,9 @@ mod tests {
         let mut expected = Digest::default();
         all().iter().for_each(|(name, tensor)| expected.add(name, &tensor.data()));
         assert_eq!(digest, expected.finish());
-        for length in [0, 7, 9, 40, written.len() - 1] {
-            std::fs::write(&path, &written[..length]).unwrap();
+        let longer = [&written[..], b"more"].concat();
+        for length in [0, 7, 9, 40, written.len() - 1, written.len() + 1] {
+            std::fs::write(&path, &longer[..length]).unwrap();
             let read = Beginning::read(&path).and_then(Beginning::tensors);
             assert!(matches!(read, Err(Failure::Damaged(_))), "{length} bytes");
         }

@@ -4,6 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use lejepa_data::regular_file;
+
 use super::WatchMetrics;
 use crate::Result;
 
@@ -40,7 +42,7 @@ impl WatchLog {
 
 /// All looks of a run; none if the file is not there. A line that was cut off is left out.
 pub fn read_watch(path: &Path) -> Result<Vec<WatchMetrics>> {
-    match std::fs::read(path) {
+    match regular_file::read(path) {
         Ok(bytes) => {
             let lines = bytes.split(|&byte| byte == b'\n');
             Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())

@@ -12,7 +12,7 @@ use lejepa_data::{Error as DataError, Lock};
 use lejepa_train::{DeviceChoice, Error as TrainError, Override, pretrain};
 
 use self::grid::{Grid, Point};
-use self::record::{Outcome, Record};
+use self::record::{IsOwn, Outcome, Record};
 use super::train::Display;
 use crate::output::say;
 use crate::{failure, interrupt, output};
@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         let folder = out.join(&point.name);
         let outcome = match record.settled(&point.name, &point.config) {
             Some(message) => Outcome::Diverged(message),
-            None => train(point, &folder, arguments.device)?,
+            None => train(point, &folder, arguments.device, record.is_own(&point.name, &point.config))?,
         };
         match &outcome {
             Outcome::Stopped => return Ok(interrupt::exit_code()),
@@ -110,8 +110,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(if record.has_failures() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Trains one run to its end, from wherever it stopped.
-fn train(point: &Point, folder: &Path, device: DeviceChoice) -> Result<Outcome> {
+/// Trains one run to its end, from wherever it stopped. A run of this sweep may have gone on by itself with something
+/// changed: that one is no run of the grid any more, and the others are.
+fn train(point: &Point, folder: &Path, device: DeviceChoice, is_own: IsOwn) -> Result<Outcome> {
     let mut display = Display::default();
     let trained = pretrain(&point.config, folder, device, &mut |event| display.show(&event));
     display.finish();
@@ -126,7 +127,9 @@ fn train(point: &Point, folder: &Path, device: DeviceChoice) -> Result<Outcome> 
             Outcome::Stopped
         }
         // The folder belongs to another sweep: going on would mix the two.
-        Err(error @ (TrainError::OtherRun { .. } | TrainError::Foreign { .. })) => return Err(error.into()),
+        Err(error @ (TrainError::OtherRun { .. } | TrainError::Foreign { .. })) if is_own == IsOwn::No => {
+            return Err(error.into());
+        }
         Err(error @ TrainError::Diverged { .. }) => Outcome::Diverged(error.to_string()),
         Err(error) => Outcome::Failed(failure::sentence(&error.into())),
     })

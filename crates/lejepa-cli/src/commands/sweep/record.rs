@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
-use lejepa_data::write_atomically;
+use lejepa_data::{regular_file, write_atomically};
 use lejepa_train::TrainConfig;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -27,6 +27,13 @@ pub(super) enum Outcome {
     Failed(String),
     /// Ctrl-C.
     Stopped,
+}
+
+/// Whether the folder of a run is of this sweep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IsOwn {
+    Yes,
+    No,
 }
 
 /// All runs that have ended, in this session and before it.
@@ -62,7 +69,7 @@ impl Record {
     pub(super) fn open(out: &Path) -> Result<Self> {
         let foreign = |path: &Path| anyhow!("not of a sweep, choose another --out: {}", path.display());
         let (json, markdown) = (out.join(JSON), out.join(MARKDOWN));
-        let earlier = match std::fs::read(&json) {
+        let earlier = match regular_file::read(&json) {
             Ok(bytes) => {
                 let written: Written = serde_json::from_slice(&bytes).map_err(|_| foreign(&json))?;
                 written.runs.into_iter().chain(written.earlier).collect()
@@ -82,6 +89,14 @@ impl Record {
         match &entry.outcome {
             Outcome::Diverged(message) => Some(message.clone()),
             Outcome::Complete | Outcome::Failed(_) | Outcome::Stopped => None,
+        }
+    }
+
+    /// Whether an earlier session has trained a run of this name and configuration.
+    pub(super) fn is_own(&self, name: &str, config: &TrainConfig) -> IsOwn {
+        match self.earlier.iter().any(|entry| entry.name == name && entry.config == *config) {
+            true => IsOwn::Yes,
+            false => IsOwn::No,
         }
     }
 

@@ -37,6 +37,9 @@ pub(crate) struct Knot {
     pub(crate) weight: f64,
 }
 
+/// More knots are a slip of the finger.
+const MAX_KNOTS: usize = (1 << 16) - 1;
+
 impl EppsPulley {
     /// A rule with `knots` points (an odd number, both ends included) over `[-t_max, t_max]`.
     pub fn new(t_max: f64, knots: usize) -> Result<Self> {
@@ -47,10 +50,10 @@ impl EppsPulley {
                 got: t_max.to_string(),
             });
         }
-        if knots < 3 || knots.is_multiple_of(2) {
+        if !(3..=MAX_KNOTS).contains(&knots) || knots.is_multiple_of(2) {
             return Err(Error::Setting {
                 field: "knots",
-                expected: "an odd number of at least 3",
+                expected: "an odd number from 3 to 65535",
                 got: knots.to_string(),
             });
         }
