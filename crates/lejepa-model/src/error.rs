@@ -16,6 +16,12 @@ pub enum Error {
         /// What was given.
         got: String,
     },
+    /// Settings of a family of encoders are of a type that no table has.
+    #[error("the settings of the encoder cannot be read: {problem}")]
+    Settings {
+        /// What is wrong with them.
+        problem: String,
+    },
     /// The weights lack a parameter of the model.
     #[error("the weights have no tensor named: {name}")]
     MissingTensor {
