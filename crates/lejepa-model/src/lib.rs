@@ -19,8 +19,8 @@
 mod config;
 mod encoder;
 mod error;
+mod external_weights;
 pub mod family;
-mod foreign_weights;
 mod image_size;
 mod initialisation;
 pub mod layers;
@@ -33,11 +33,11 @@ pub mod stopwatch;
 pub use config::{EncoderConfig, FamilySettings};
 pub use encoder::Encoder;
 pub use error::{Error, Result};
+pub use external_weights::{ExternalWeights, FoundPositions, KnownGrid};
 pub use family::{
     CentreViews, ConvNext, ConvNextSettings, ConvNextShape, EncoderShape, Family, Network, Pool, ResNet,
     ResNetBlock, ResNetSettings, ResNetShape, VisionTransformer, VitSettings, VitShape, VitTokens,
 };
-pub use foreign_weights::{ForeignWeights, FoundPositions, KnownGrid};
 pub use image_size::ImageSize;
 pub use initialisation::Initialisation;
 pub use parameters::{Parameters, Scope};

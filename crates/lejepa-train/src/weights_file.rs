@@ -5,7 +5,7 @@ use std::path::Path;
 
 use candle_core::{DType, Device, Tensor};
 use lejepa_data::{Error as DataError, Lock};
-use lejepa_model::{EncoderConfig, ForeignWeights, FoundPositions, ImageSize, KnownGrid};
+use lejepa_model::{EncoderConfig, ExternalWeights, FoundPositions, ImageSize, KnownGrid};
 
 use crate::divergence::first_not_finite;
 use crate::{AdamW, CheckpointFolder, Error, Model, Result, Snapshot, TrainConfig};
@@ -38,7 +38,7 @@ pub fn import(config: &TrainConfig, weights: &Path, grid: Option<ImageSize>, run
         return Err(Error::Setting { field: "--grid", expected, got: grid.to_string() });
     }
     let known = KnownGrid { given: grid, native: native_grid(&config.encoder) };
-    let fitted = ForeignWeights::fit(tensors, &model.encoder().shape(), parameters, known)?;
+    let fitted = ExternalWeights::fit(tensors, &model.encoder().shape(), parameters, known)?;
     parameters.load(&fitted.tensors)?;
     if let Some(name) = first_not_finite(&model)? {
         let problem = format!("not finite: {name}");

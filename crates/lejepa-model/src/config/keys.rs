@@ -15,6 +15,8 @@ pub(super) struct Key {
 /// Keys that every encoder has.
 pub(super) const OF_ALL: [&str; 3] = ["arch", "image_size", "channels"];
 
+const PREFIX: &str = "encoder.";
+
 /// Every path of a family's settings once.
 static PATHS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut paths: Vec<String> = Vec::new();
@@ -25,7 +27,6 @@ static PATHS: LazyLock<Vec<String>> = LazyLock::new(|| {
     }
     paths
 });
-const PREFIX: &str = "encoder.";
 
 /// All keys of the table.
 static NAMES: LazyLock<Vec<&'static str>> =

@@ -46,5 +46,5 @@ impl Deref for EncoderShape {
 }
 
 /// Every family, in the order in which messages list them and files hold their settings.
-pub(crate) static FAMILIES: [&dyn Listed; 3] =
-    [&Wrapped(EncoderShape::Vit), &Wrapped(EncoderShape::ResNet), &Wrapped(EncoderShape::ConvNext)];
+pub(crate) static FAMILIES: &[&dyn Listed] =
+    &[&Wrapped(EncoderShape::Vit), &Wrapped(EncoderShape::ResNet), &Wrapped(EncoderShape::ConvNext)];

@@ -1,4 +1,4 @@
-//! The grid of a position embedding from elsewhere, which is a list of patches in a file: 64 may be 8 x 8 or 4 x 16.
+//! The grid of an external position embedding, which is a list of patches in a file: 64 may be 8 x 8 or 4 x 16.
 
 use candle_core::{D, DType, Tensor};
 

@@ -1,4 +1,4 @@
-//! Weights that others trained: state dicts with timm's names, or DINOv2's, made to fit an encoder.
+//! External weights: state dicts with timm's names, or DINOv2's, made to fit an encoder.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,7 +8,7 @@ use crate::{EncoderShape, Error, ImageSize, Parameters, Result};
 
 /// A state dict that fits an encoder, and what was done to it.
 #[derive(Debug)]
-pub struct ForeignWeights {
+pub struct ExternalWeights {
     /// Every tensor of the encoder, and no other.
     pub tensors: HashMap<String, Tensor>,
     /// Tensors that an encoder has no use for, such as a classifier's.
@@ -38,7 +38,7 @@ pub struct KnownGrid {
 /// What wrappers put before every name.
 const PREFIXES: [&str; 4] = ["model.", "backbone.", "encoder.", "module."];
 
-impl ForeignWeights {
+impl ExternalWeights {
     /// Names the tensors as the encoder does, resamples positions, leaves out classifiers. One error
     /// names everything that does not fit. `grid` is what is known about the positions of the file, which
     /// are a list there.
@@ -101,7 +101,7 @@ fn check(tensors: &HashMap<String, Tensor>, expected: &HashMap<&str, &Tensor>) -
     collect("wrong shape", misshapen.collect());
     let whole = pairs().filter(|(_, tensor, _)| !tensor.dtype().is_float());
     collect("not of floats", whole.map(|(name, ..)| name.clone()).collect());
-    if problems.is_empty() { Ok(()) } else { Err(Error::ForeignWeights { problems: problems.join("; ") }) }
+    if problems.is_empty() { Ok(()) } else { Err(Error::ExternalWeights { problems: problems.join("; ") }) }
 }
 
 #[cfg(test)]
@@ -136,7 +136,7 @@ mod tests {
         parameters.tensors().map(|(name, tensor)| (name.to_string(), tensor.copy().unwrap())).collect()
     }
 
-    fn fit(tensors: HashMap<String, Tensor>, shape: &VitShape) -> Result<ForeignWeights> {
+    fn fit(tensors: HashMap<String, Tensor>, shape: &VitShape) -> Result<ExternalWeights> {
         fit_grid(tensors, shape, KnownGrid::default())
     }
 
@@ -144,9 +144,9 @@ mod tests {
         tensors: HashMap<String, Tensor>,
         shape: &VitShape,
         grid: KnownGrid,
-    ) -> Result<ForeignWeights> {
+    ) -> Result<ExternalWeights> {
         let (encoder, parameters) = encoder(shape);
-        let weights = ForeignWeights::fit(tensors, &encoder.shape(), &parameters, grid)?;
+        let weights = ExternalWeights::fit(tensors, &encoder.shape(), &parameters, grid)?;
         parameters.load(&weights.tensors)?;
         Ok(weights)
     }
