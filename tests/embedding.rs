@@ -12,7 +12,7 @@ use lejepa_data::{EncoderCard, Image, InputSize, Output};
 use lejepa_embed::{Encoder, EncoderBuilder, Error, FileInfo, ForeignEncoder, Provider, SelfTest};
 use lejepa_model::{EncoderShape, ImageSize};
 use lejepa_onnx::{Export, available_outputs, with_checksum, with_self_test};
-use small_encoders::{card, config, families, used_encoder};
+use small_encoders::{card, families, used_encoder};
 
 /// A file with everything that an encoder of this shape can compute.
 fn file_of(shape: &EncoderShape, change: impl FnOnce(&mut EncoderCard)) -> Vec<u8> {
@@ -31,7 +31,7 @@ fn file_of(shape: &EncoderShape, change: impl FnOnce(&mut EncoderCard)) -> Vec<u
 }
 
 fn vit() -> EncoderShape {
-    config(32.into()).resolve().unwrap()
+    EncoderShape::Vit(small_encoders::vit(32.into()))
 }
 
 fn file() -> Vec<u8> {

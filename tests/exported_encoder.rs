@@ -11,16 +11,16 @@ use std::collections::HashMap;
 use candle_core::{DType, Device, Tensor};
 use lejepa_data::{EncoderCard, Image, Output};
 use lejepa_embed::Encoder as Exported;
-use lejepa_model::{Encoder, EncoderConfig, EncoderShape, ImageSize, Parameters, Pass};
+use lejepa_model::{Encoder, EncoderShape, ImageSize, Parameters, Pass, VitShape};
 use lejepa_onnx::Export;
-use small_encoders::{card, config, families, largest_difference, used_encoder, values, vit_options};
+use small_encoders::{card, families, largest_difference, used_encoder, values, vit, vit_options};
 
 /// ONNX Runtime and PyTorch sum in another order; features are of order one.
 const TOLERANCE: f32 = 1e-4;
 
 fn encode(size: ImageSize, card: &EncoderCard) -> (Encoder, Vec<u8>) {
     let mut parameters = Parameters::new(5, DType::F32, &Device::Cpu);
-    let encoder = Encoder::new(&config(size), parameters.root()).unwrap();
+    let encoder = Encoder::with_shape(&EncoderShape::Vit(vit(size)), parameters.root()).unwrap();
     let bytes = export(&encoder, &parameters, card).unwrap();
     (encoder, bytes)
 }
@@ -39,7 +39,7 @@ fn timms_weights_give_timms_feature_through_onnx_runtime() {
     let path = fixture::repository().join("tests/golden/vit.safetensors");
     let golden = candle_core::safetensors::load(path, &Device::Cpu).unwrap();
     let mut parameters = Parameters::new(0, DType::F32, &Device::Cpu);
-    let encoder = Encoder::new(&config(32.into()), parameters.root()).unwrap();
+    let encoder = Encoder::with_shape(&EncoderShape::Vit(vit(32.into())), parameters.root()).unwrap();
     let weights: HashMap<String, Tensor> = golden
         .iter()
         .filter_map(|(name, tensor)| Some((name.strip_prefix("weights.")?.to_string(), tensor.clone())))
@@ -79,7 +79,7 @@ fn candle_and_onnx_runtime_agree_for_any_family_batch_and_shape() {
 
 #[test]
 fn candle_and_onnx_runtime_agree_for_every_option_of_a_vision_transformer() {
-    for shape in vit_options(EncoderConfig { depth: Some(2), ..config(32.into()) }) {
+    for shape in vit_options(VitShape { depth: 2, ..vit(32.into()) }) {
         compare(&shape, &[3]);
     }
 }
@@ -99,7 +99,7 @@ fn images_of_any_size_and_colour_are_embedded_with_the_files_own_preprocessing()
 #[test]
 fn a_card_that_contradicts_the_encoder_is_not_written() {
     let mut parameters = Parameters::new(5, DType::F32, &Device::Cpu);
-    let encoder = Encoder::new(&config(32.into()), parameters.root()).unwrap();
+    let encoder = Encoder::with_shape(&EncoderShape::Vit(vit(32.into())), parameters.root()).unwrap();
     let wrong = EncoderCard { sizes: card(32.into()).sizes, ..card(64.into()) };
     let message = export(&encoder, &parameters, &wrong).unwrap_err().to_string();
     assert_eq!(message, "the card's preprocess.crop_height must be 32, got: 64");

@@ -11,7 +11,8 @@ use std::sync::OnceLock;
 use candle_core::{DType, Device, Tensor};
 use lejepa_data::{EncoderCard, Image, InputSize, Output, Precision, Preprocess, SelfTest};
 use lejepa_model::{
-    Encoder, EncoderConfig, EncoderShape, ImageSize, Parameters, Pass, Projector, ProjectorConfig,
+    Encoder, EncoderShape, ImageSize, Parameters, Pass, Projector, ProjectorConfig, VisionTransformer,
+    VitShape,
 };
 use lejepa_onnx::{Export, available_outputs, with_self_test};
 use ort::environment::Environment;
@@ -19,8 +20,7 @@ use ort::logging::LogLevel;
 use ort::session::Session;
 use ort::value::TensorRef;
 use small_encoders::{
-    card, config, convolutional, families, largest_difference, use_parameters, used_encoder, values,
-    vit_options,
+    card, convolutional, families, largest_difference, use_parameters, used_encoder, values, vit, vit_options,
 };
 
 /// ONNX Runtime and Candle sum in another order; outputs are of order one.
@@ -71,33 +71,20 @@ impl Subject {
         match output {
             Output::Embedding => features(),
             Output::Projection => self.projector.forward(&features(), &Pass::eval()).unwrap(),
-            Output::PatchTokens => self.patch_tokens(pixels),
+            Output::PatchTokens => self.encoder.patch_tokens(pixels).unwrap(),
             Output::ClsAttention => self.class_attention(pixels),
             Output::ClsLast2 => Tensor::cat(&[self.class_before(pixels), features()], 1).unwrap(),
         }
     }
 
-    fn patch_tokens(&self, pixels: &Tensor) -> Tensor {
-        let map = match &self.encoder {
-            Encoder::ResNet(resnet) => resnet.forward_map(pixels, &Pass::eval()).unwrap(),
-            Encoder::ConvNext(convnext) => convnext.forward_map(pixels, &Pass::eval()).unwrap(),
-            Encoder::Vit(vit) => {
-                let (rows, columns) = self.grid(pixels);
-                let tokens = vit.forward_tokens(pixels).unwrap().tokens;
-                let patches = tokens.narrow(1, vit.shape().prefix(), rows * columns).unwrap();
-                return patches.reshape(((), rows, columns, vit.shape().dim)).unwrap();
-            }
-        };
-        map.rows.reshape((map.images, map.size.height, map.size.width, ())).unwrap()
-    }
-
     fn class_attention(&self, pixels: &Tensor) -> Tensor {
-        let Encoder::Vit(vit) = &self.encoder else { panic!("no attention") };
+        let EncoderShape::Vit(shape) = self.encoder.shape() else { panic!("no attention") };
+        let vit = VisionTransformer::new(&shape, self.parameters.frozen().root()).unwrap();
         let (rows, columns) = self.grid(pixels);
         let attention = vit.forward_tokens(pixels).unwrap().last_attention;
         let of_class = attention.narrow(2, 0, 1).unwrap();
-        let of_patches = of_class.narrow(3, vit.shape().prefix(), rows * columns).unwrap();
-        of_patches.reshape(((), vit.shape().heads, rows, columns)).unwrap()
+        let of_patches = of_class.narrow(3, shape.prefix(), rows * columns).unwrap();
+        of_patches.reshape(((), shape.heads, rows, columns)).unwrap()
     }
 
     /// The feature of the encoder without its last block.
@@ -201,7 +188,7 @@ fn every_output_of_every_family_agrees_with_candle_for_any_batch_and_shape() {
 
 #[test]
 fn every_output_agrees_with_candle_for_every_option_of_a_vision_transformer() {
-    for shape in vit_options(config(OBLONG)) {
+    for shape in vit_options(vit(OBLONG)) {
         let subject = Subject::new(&shape);
         let card = subject.card(&[OBLONG], Precision::F32);
         let pixels = noise(2, OBLONG);
@@ -219,7 +206,7 @@ fn every_output_agrees_with_candle_for_every_option_of_a_vision_transformer() {
 fn attention_and_patch_tokens_of_timm_come_out_of_the_exported_file() {
     let path = fixture::repository().join("tests/golden/vit.safetensors");
     let golden = candle_core::safetensors::load(path, &Device::Cpu).unwrap();
-    let shape = config(32.into()).resolve().unwrap();
+    let shape = EncoderShape::Vit(vit(32.into()));
     let mut parameters = Parameters::new(0, DType::F32, &Device::Cpu);
     let encoder = Encoder::with_shape(&shape, parameters.root()).unwrap();
     let weight = |(name, tensor): (&String, &Tensor)| {
@@ -248,7 +235,7 @@ fn attention_and_patch_tokens_of_timm_come_out_of_the_exported_file() {
 
 #[test]
 fn one_file_serves_several_sizes_and_refuses_others() {
-    for shape in [families(OBLONG), vit_options(config(OBLONG))].concat() {
+    for shape in [families(OBLONG), vit_options(vit(OBLONG))].concat() {
         let subject = Subject::new(&shape);
         let outputs = subject.outputs();
         let is_vit = matches!(shape, EncoderShape::Vit(_));
@@ -270,7 +257,7 @@ fn one_file_serves_several_sizes_and_refuses_others() {
 
 /// Encoders that are as wide as the smallest anybody would use.
 fn wide_encoders(size: ImageSize) -> Vec<EncoderShape> {
-    let vit = EncoderConfig { dim: Some(96), heads: Some(3), ..config(size) };
+    let vit = VitShape { dim: 96, heads: 3, mlp_hidden: 384, ..vit(size) };
     [convolutional(size, [32, 64, 96, 128]), vit_options(vit)].concat()
 }
 
@@ -313,7 +300,7 @@ fn outputs_that_an_encoder_lacks_are_refused() {
         };
         export.encode().unwrap_err().to_string()
     };
-    let vits = vit_options(config(32.into()));
+    let vits = vit_options(vit(32.into()));
     let (plain, average, patches, shallow) = (&vits[0], &vits[3], &vits[5], &vits[6]);
     let of_class = "the encoder can give embedding, patch_tokens, cls_attention, not: ";
     assert_eq!(message(shallow, &[Output::ClsLast2]), format!("{of_class}cls_last2"));
@@ -330,7 +317,7 @@ fn outputs_that_an_encoder_lacks_are_refused() {
 
 #[test]
 fn sizes_that_an_encoder_cannot_take_are_refused() {
-    let subject = Subject::new(&config(32.into()).resolve().unwrap());
+    let subject = Subject::new(&EncoderShape::Vit(vit(32.into())));
     let message = |sizes: &[ImageSize]| {
         let card = subject.card(sizes, Precision::F32);
         subject.export(&[Output::Embedding], &card).unwrap_err().to_string()

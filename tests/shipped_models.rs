@@ -29,8 +29,9 @@ fn recipes_and_encoders_belong_together() {
         let card = encoder.card().unwrap();
         let mut made_with: TrainConfig = serde_json::from_value(card.config.clone()).unwrap();
         // Versions that did not spell it out had none.
-        made_with.encoder.drop_path.get_or_insert(0.);
-        recipe.encoder.drop_path.get_or_insert(0.);
+        for config in [&mut made_with, &mut recipe] {
+            config.encoder.set_drop_path(Some(config.encoder.drop_path().unwrap_or(0.)));
+        }
         assert_eq!(made_with, recipe, "{}", folder.display());
         assert_eq!(card.preprocess, recipe.preprocess().unwrap());
 

@@ -5,21 +5,12 @@
 use candle_core::{DType, Device, Tensor};
 use lejepa_data::{CARD_FORMAT, EncoderCard, Feature, InputSize, Precision, Preprocess};
 use lejepa_model::{
-    ConvNextShape, Encoder, EncoderConfig, EncoderShape, ImageSize, Parameters, Pool, ResNetShape,
+    ConvNextShape, Encoder, EncoderShape, ImageSize, Parameters, Pool, ResNetShape, VitShape,
 };
 
 /// A plain vision transformer.
-pub(crate) fn config(image_size: ImageSize) -> EncoderConfig {
-    EncoderConfig {
-        arch: "vit".into(),
-        image_size: Some(image_size),
-        channels: 3,
-        patch_size: Some(8),
-        dim: Some(48),
-        depth: Some(3),
-        heads: Some(3),
-        ..Default::default()
-    }
+pub(crate) fn vit(image_size: ImageSize) -> VitShape {
+    VitShape { image_size, patch_size: 8, dim: 48, depth: 3, heads: 3, mlp_hidden: 192, ..Default::default() }
 }
 
 /// The card of an encoder file for images of one size.
@@ -44,7 +35,7 @@ pub(crate) fn card(size: ImageSize) -> EncoderCard {
 /// One encoder of every family and kind of block.
 pub(crate) fn families(image_size: ImageSize) -> Vec<EncoderShape> {
     let mut shapes = convolutional(image_size, [8, 16, 24, 32]);
-    shapes.push(config(image_size).resolve().unwrap());
+    shapes.push(EncoderShape::Vit(vit(image_size)));
     shapes
 }
 
@@ -67,15 +58,16 @@ pub(crate) fn convolutional(image_size: ImageSize, widths: [usize; 4]) -> Vec<En
 }
 
 /// Vision transformers with every option, based on a plain one.
-pub(crate) fn vit_options(plain: EncoderConfig) -> Vec<EncoderShape> {
-    let registers = EncoderConfig { registers: Some(3), layer_scale: Some(0.3), ..plain.clone() };
-    let without_positions = EncoderConfig { embed_prefix: Some(false), ..registers.clone() };
-    let average = EncoderConfig { pool: Some(Pool::Average), ..registers.clone() };
-    let without_class = EncoderConfig { class_token: Some(false), ..average.clone() };
-    let patches = EncoderConfig { registers: None, mlp_hidden: Some(50), ..without_class.clone() };
-    let shallow = EncoderConfig { depth: Some(1), ..plain.clone() };
-    let configs = [plain, registers, without_positions, average, without_class, patches, shallow];
-    configs.map(|config| config.resolve().unwrap()).into()
+pub(crate) fn vit_options(plain: VitShape) -> Vec<EncoderShape> {
+    let registers = VitShape { registers: 3, layer_scale: Some(0.3), ..plain.clone() };
+    let without_positions = VitShape { embed_prefix: false, ..registers.clone() };
+    let average = VitShape { pool: Pool::Average, ..registers.clone() };
+    let without_class = VitShape { class_token: false, ..average.clone() };
+    let patches = VitShape { registers: 0, mlp_hidden: 50, ..without_class.clone() };
+    let shallow = VitShape { depth: 1, ..plain.clone() };
+    [plain, registers, without_positions, average, without_class, patches, shallow]
+        .map(EncoderShape::Vit)
+        .into()
 }
 
 /// An encoder whose running statistics and zero-initialised scales are those of no special case.

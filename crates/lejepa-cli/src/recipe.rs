@@ -40,7 +40,7 @@ impl RecipeArguments {
             |key: &str, value: Option<toml::Value>| overrides.push(Override { key: key.into(), value });
         if let Some(arch) = &self.arch {
             // The sizes and options of the recipe belong to another architecture.
-            for field in EncoderConfig::ARCHITECTURE_FIELDS {
+            for field in EncoderConfig::architecture_fields() {
                 change(field, None);
             }
             change("encoder.arch", Some(arch.clone().into()));

@@ -1,19 +1,17 @@
 //! One type for every family of encoders.
 
+use std::sync::Arc;
+
 use candle_core::Tensor;
 
 use crate::stopwatch::part;
-use crate::{ConvNext, EncoderConfig, EncoderShape, Pass, ResNet, Result, Scope, VisionTransformer};
+use crate::{EncoderConfig, EncoderShape, Network, Pass, Result, Scope};
 
 /// An encoder of any family: pixels to one feature vector per image.
 #[derive(Debug, Clone)]
-pub enum Encoder {
-    /// A vision transformer.
-    Vit(VisionTransformer),
-    /// A residual network.
-    ResNet(ResNet),
-    /// A ConvNeXt V2.
-    ConvNext(ConvNext),
+pub struct Encoder {
+    shape: EncoderShape,
+    network: Arc<dyn Network>,
 }
 
 impl Encoder {
@@ -24,35 +22,32 @@ impl Encoder {
 
     /// Builds an encoder of these sizes.
     pub fn with_shape(shape: &EncoderShape, scope: Scope<'_>) -> Result<Self> {
-        Ok(match shape {
-            EncoderShape::Vit(shape) => Self::Vit(VisionTransformer::new(shape, scope)?),
-            EncoderShape::ResNet(shape) => Self::ResNet(ResNet::new(shape, scope)?),
-            EncoderShape::ConvNext(shape) => Self::ConvNext(ConvNext::new(shape, scope)?),
-        })
+        Ok(Self { shape: shape.clone(), network: shape.build(scope)? })
     }
 
     /// Its sizes.
     pub fn shape(&self) -> EncoderShape {
-        match self {
-            Self::Vit(vit) => EncoderShape::Vit(vit.shape().clone()),
-            Self::ResNet(resnet) => EncoderShape::ResNet(resnet.shape().clone()),
-            Self::ConvNext(convnext) => EncoderShape::ConvNext(convnext.shape().clone()),
-        }
+        self.shape.clone()
     }
 
     /// Length of a feature vector.
     pub fn dim(&self) -> usize {
-        self.shape().dim()
+        self.shape.dim()
     }
 
     /// # Shapes
     /// - `pixels`: `(batch, channels, height, width)`
     /// - result: `(batch, dim)`
     pub fn forward(&self, pixels: &Tensor, pass: &Pass) -> Result<Tensor> {
-        part("rest of the encoder", pixels, |pixels| match self {
-            Self::Vit(vit) => vit.forward(pixels, pass),
-            Self::ResNet(resnet) => resnet.forward(pixels, pass),
-            Self::ConvNext(convnext) => convnext.forward(pixels, pass),
-        })
+        part("rest of the encoder", pixels, |pixels| self.network.forward(pixels, pass))
+    }
+
+    /// The features of every place, in evaluation.
+    ///
+    /// # Shapes
+    /// - `pixels`: `(batch, channels, height, width)`
+    /// - result: `(batch, rows, columns, dim)`
+    pub fn patch_tokens(&self, pixels: &Tensor) -> Result<Tensor> {
+        self.network.patch_tokens(pixels)
     }
 }

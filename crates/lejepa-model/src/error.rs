@@ -16,6 +16,12 @@ pub enum Error {
         /// What was given.
         got: String,
     },
+    /// Settings of a family of encoders are of a type that no table has.
+    #[error("the settings of the encoder cannot be read: {problem}")]
+    Settings {
+        /// What is wrong with them.
+        problem: String,
+    },
     /// The weights lack a parameter of the model.
     #[error("the weights have no tensor named: {name}")]
     MissingTensor {
@@ -44,13 +50,13 @@ pub enum Error {
         /// What holds it.
         name: String,
     },
-    /// Weights from elsewhere are those of another encoder.
+    /// External weights are those of another encoder.
     #[error("the weights do not fit the encoder ({problems})")]
-    ForeignWeights {
+    ExternalWeights {
         /// Every tensor that is missing, too many or of another shape.
         problems: String,
     },
-    /// Positions from elsewhere are a list of patches, whose rows and columns are not known.
+    /// External positions are a list of patches, whose rows and columns are not known.
     #[error(
         "the position embedding pos_embed of the shape {shape:?} {problem}: give the grid of the weights, such as \
          --grid {example}"

@@ -17,36 +17,32 @@
 //! ```
 
 mod config;
-mod convnext;
 mod encoder;
 mod error;
-mod foreign_weights;
+mod external_weights;
+pub mod family;
 mod image_size;
 mod initialisation;
 pub mod layers;
 mod ops;
 mod parameters;
 mod pass;
-mod position_grid;
 mod projector;
-mod resnet;
-mod shape;
 pub mod stopwatch;
-mod vit;
 
-pub use config::EncoderConfig;
-pub use convnext::{ConvNext, ConvNextShape};
+pub use config::{EncoderConfig, FamilySettings};
 pub use encoder::Encoder;
 pub use error::{Error, Result};
-pub use foreign_weights::{ForeignWeights, FoundPositions, KnownGrid};
+pub use external_weights::{ExternalWeights, FoundPositions, KnownGrid};
+pub use family::{
+    CentreViews, ConvNext, ConvNextSettings, ConvNextShape, EncoderShape, Family, Network, Pool, ResNet,
+    ResNetBlock, ResNetSettings, ResNetShape, VisionTransformer, VitSettings, VitShape, VitTokens,
+};
 pub use image_size::ImageSize;
 pub use initialisation::Initialisation;
 pub use parameters::{Parameters, Scope};
 pub use pass::{Pass, SumAcross};
 pub use projector::{Projector, ProjectorConfig, check_widths};
-pub use resnet::{ResNet, ResNetBlock, ResNetShape};
-pub use shape::EncoderShape;
-pub use vit::{Pool, VisionTransformer, VitShape, VitTokens};
 
 // Candle multiplies matrices with this crate; naming it here switches its AVX-512 kernels on.
 use gemm as _;

@@ -8,7 +8,6 @@ use std::collections::HashMap;
 
 use candle_core::{DType, Device, Tensor};
 use golden_file::{golden, largest, part};
-use lejepa_model::layers::FeatureMap;
 use lejepa_model::{
     ConvNext, ConvNextShape, Encoder, EncoderShape, Parameters, Pass, ResNetBlock, ResNetShape,
 };
@@ -31,18 +30,10 @@ fn golden_model(golden: &HashMap<String, Tensor>, shape: &EncoderShape) -> (Enco
     (encoder, parameters)
 }
 
-fn forward_map(encoder: &Encoder, pixels: &Tensor) -> FeatureMap {
-    match encoder {
-        Encoder::ResNet(resnet) => resnet.forward_map(pixels, &Pass::eval()).unwrap(),
-        Encoder::ConvNext(convnext) => convnext.forward_map(pixels, &Pass::eval()).unwrap(),
-        Encoder::Vit(_) => panic!("not convolutional"),
-    }
-}
-
 fn agrees_with_timm(name: &str, shape: &EncoderShape) {
     let golden = golden(name);
     let (encoder, parameters) = golden_model(&golden, shape);
-    let map = forward_map(&encoder, &golden["input"]).channels_first().unwrap();
+    let map = encoder.patch_tokens(&golden["input"]).unwrap().permute((0, 3, 1, 2)).unwrap();
     assert_close(&map, &golden["features"], TOLERANCE, "features");
     let feature = encoder.forward(&golden["input"], &Pass::eval()).unwrap();
     assert_close(&feature, &golden["feature"], TOLERANCE, "feature");

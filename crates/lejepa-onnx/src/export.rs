@@ -10,13 +10,14 @@ use lejepa_data::{
 use lejepa_model::{Encoder, EncoderShape, ImageSize, Parameters};
 use prost::Message;
 
+use crate::family::writer;
 use crate::graph::{
-    BATCH,
+    BATCH, Dimension,
     Dimension::{Fixed, Named},
     Graph,
 };
 use crate::proto::{GraphProto, ModelProto, OperatorSetIdProto, StringStringEntryProto};
-use crate::{Error, Result, beside, convnext, projector, resnet, vit};
+use crate::{Error, Result, beside, projector};
 
 /// The oldest operator set with layer normalisation: read by runtimes since 2022.
 const OPSET: i64 = 17;
@@ -84,11 +85,7 @@ impl Export<'_> {
         }
         let mut graph = Graph::new("encoder", self.card.precision, weights);
         declare(&mut graph, &shape, sizes);
-        match &shape {
-            EncoderShape::Vit(shape) => vit::write(&mut graph, shape, sizes)?,
-            EncoderShape::ResNet(shape) => resnet::write(&mut graph, shape)?,
-            EncoderShape::ConvNext(shape) => convnext::write(&mut graph, shape)?,
-        }
+        writer(&shape).write(&mut graph, sizes)?;
         if self.projector.is_some() {
             projector::write(&mut graph)?;
         }
@@ -159,20 +156,16 @@ impl Export<'_> {
     }
 }
 
+/// Outputs that every encoder has.
+const OF_ALL: [Output; 2] = [Output::Embedding, Output::PatchTokens];
+/// Rows and columns in a file that takes several sizes.
+const NAMED_GRID: [Dimension; 2] = [Named("rows"), Named("columns")];
+
 /// What an encoder of these sizes can compute without a projector.
 pub fn available_outputs(shape: &EncoderShape) -> Vec<Output> {
-    let (has_class_token, has_two_classes) = match shape {
-        EncoderShape::Vit(vit) => (vit.class_token, shape.has_class_feature() && vit.depth >= 2),
-        EncoderShape::ResNet(_) | EncoderShape::ConvNext(_) => (false, false),
-    };
-    let mut outputs = vec![Output::Embedding];
-    if has_two_classes {
-        outputs.push(Output::ClsLast2);
-    }
-    outputs.push(Output::PatchTokens);
-    if has_class_token {
-        outputs.push(Output::ClsAttention);
-    }
+    let further = writer(shape).further_outputs(NAMED_GRID).into_iter().map(|(output, _)| output);
+    let mut outputs: Vec<Output> = OF_ALL.into_iter().chain(further).collect();
+    outputs.sort_unstable();
     outputs
 }
 
@@ -216,24 +209,17 @@ fn entry(key: &str, value: String) -> StringStringEntryProto {
 
 /// Input and outputs with their shapes; sides have names where a file takes several sizes.
 fn declare(graph: &mut Graph<'_>, shape: &EncoderShape, sizes: &[InputSize]) {
-    let dim = Fixed(shape.dim());
-    let (height, width, rows, columns) = match *sizes {
-        [size] => {
-            let [rows, columns] = match shape {
-                EncoderShape::Vit(shape) => vit::grid(shape, size),
-                EncoderShape::ResNet(_) => resnet::grid(size),
-                EncoderShape::ConvNext(_) => convnext::grid(size),
-            };
-            (Fixed(size.height), Fixed(size.width), Fixed(rows), Fixed(columns))
-        }
-        _ => (Named("height"), Named("width"), Named("rows"), Named("columns")),
+    let (writer, dim) = (writer(shape), Fixed(shape.dim()));
+    let (height, width, grid) = match *sizes {
+        [size] => (Fixed(size.height), Fixed(size.width), writer.grid(size).map(Fixed)),
+        _ => (Named("height"), Named("width"), NAMED_GRID),
     };
+    let [rows, columns] = grid;
     graph.input(PIXELS_INPUT, &[BATCH, Fixed(shape.channels()), height, width]);
     graph.output(Output::Embedding, &[BATCH, dim]);
     graph.output(Output::PatchTokens, &[BATCH, rows, columns, dim]);
-    if let EncoderShape::Vit(shape) = shape {
-        graph.output(Output::ClsLast2, &[BATCH, Fixed(2 * shape.dim)]);
-        graph.output(Output::ClsAttention, &[BATCH, Fixed(shape.heads), rows, columns]);
+    for (output, shape) in writer.further_outputs(grid) {
+        graph.output(output, &[[BATCH].as_slice(), &shape].concat());
     }
 }
 

@@ -43,10 +43,10 @@
 
 mod batch_norm;
 mod beside;
-mod convnext;
 mod convolution;
 mod error;
 mod export;
+mod family;
 mod graph;
 mod layers;
 mod linear;
@@ -55,8 +55,6 @@ mod projector;
 #[allow(missing_docs, unreachable_pub, clippy::all)]
 mod proto;
 mod quantised;
-mod resnet;
-mod vit;
 
 pub use error::{Error, Result};
 pub use export::{Export, LARGEST_INSIDE, available_outputs, with_checksum, with_self_test};

@@ -74,7 +74,7 @@ impl Average {
     ) -> Result<Self> {
         // What makes the centres passes over no block and has no predictor.
         let mut config = config.clone();
-        config.encoder.drop_path = None;
+        config.encoder.set_drop_path(None);
         config.predictor = None;
         let average = Self { config: averaging, model: Model::new(&config, device)? };
         for (of_average, of_model) in average.pairs(model) {

@@ -112,6 +112,6 @@ pub(crate) fn decisive(config: &TrainConfig) -> TrainConfig {
     config.data.cache = config.data.cache.map(|_| Default::default());
     config.data.mix.iter_mut().for_each(|source| source.path = Default::default());
     // Absent in runs of versions that did not spell it out.
-    config.encoder.drop_path.get_or_insert(0.);
+    config.encoder.set_drop_path(Some(config.encoder.drop_path().unwrap_or(0.)));
     config
 }

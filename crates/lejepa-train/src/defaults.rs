@@ -3,16 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use lejepa_model::EncoderShape;
 use toml::Table;
 
 use crate::overrides::Override;
 use crate::{AdamWConfig, LoopConfig, Result, TrainConfig};
-
-/// Stochastic depth of vision transformers.
-const DROP_PATH: f64 = 0.1;
-/// Weight decay of residual networks; that of the others is [`AdamWConfig::default`]'s.
-const RESNET_WEIGHT_DECAY: f64 = 5e-4;
 
 const DROP_PATH_KEY: &str = "encoder.drop_path";
 const WEIGHT_DECAY_KEY: &str = "optimizer.weight_decay";
@@ -51,14 +45,14 @@ pub(crate) fn spell_out(config: &mut TrainConfig) -> Result<()> {
         config.train.epochs.get_or_insert(LoopConfig::EPOCHS);
     }
     let shape = config.encoder.resolve()?;
-    if config.assumed.0.contains(DROP_PATH_KEY) && matches!(shape, EncoderShape::Vit(_)) {
-        config.encoder.drop_path = Some(DROP_PATH);
+    if let Some(probability) = shape.default_drop_path()
+        && config.assumed.0.contains(DROP_PATH_KEY)
+    {
+        config.encoder.set_drop_path(Some(probability));
     }
     if config.assumed.0.contains(WEIGHT_DECAY_KEY) {
-        config.optimizer.weight_decay = match shape {
-            EncoderShape::ResNet(_) => RESNET_WEIGHT_DECAY,
-            EncoderShape::Vit(_) | EncoderShape::ConvNext(_) => AdamWConfig::default().weight_decay,
-        };
+        let of_optimizer = AdamWConfig::default().weight_decay;
+        config.optimizer.weight_decay = shape.default_weight_decay().unwrap_or(of_optimizer);
     }
     Ok(())
 }
@@ -76,7 +70,7 @@ pub(crate) fn keep(config: &TrainConfig, of_run: &TrainConfig) -> (TrainConfig, 
     };
     if config.assumed.0.contains(DROP_PATH_KEY) {
         note(DROP_PATH_KEY, drop_path(config), drop_path(of_run));
-        kept.encoder.drop_path = of_run.encoder.drop_path;
+        kept.encoder.set_drop_path(of_run.encoder.drop_path());
     }
     if config.assumed.0.contains(WEIGHT_DECAY_KEY) {
         note(WEIGHT_DECAY_KEY, config.optimizer.weight_decay, of_run.optimizer.weight_decay);
@@ -87,7 +81,7 @@ pub(crate) fn keep(config: &TrainConfig, of_run: &TrainConfig) -> (TrainConfig, 
 
 /// Runs of versions that did not spell it out had none.
 fn drop_path(config: &TrainConfig) -> f64 {
-    config.encoder.drop_path.unwrap_or(0.)
+    config.encoder.drop_path().unwrap_or(0.)
 }
 
 #[cfg(test)]
@@ -104,14 +98,14 @@ mod tests {
     fn drop_path_and_weight_decay_are_those_of_the_family() {
         let defaults = |arch: &str| {
             let config = load(&[&format!("encoder.arch={arch}")]);
-            (config.encoder.drop_path, config.optimizer.weight_decay)
+            (config.encoder.drop_path(), config.optimizer.weight_decay)
         };
         assert_eq!(defaults("vit_small_patch16_224"), (Some(0.1), 5e-2));
         assert_eq!(defaults("resnet50"), (None, 5e-4));
         assert_eq!(defaults("convnextv2_tiny"), (None, 5e-2));
         let given = load(&["encoder.arch=resnet18", "optimizer.weight_decay=0.3", "encoder.drop_path=0.2"]);
-        assert_eq!((given.encoder.drop_path, given.optimizer.weight_decay), (Some(0.2), 0.3));
-        assert_eq!(load(&["encoder.drop_path=0"]).encoder.drop_path, Some(0.), "nothing is something");
+        assert_eq!((given.encoder.drop_path(), given.optimizer.weight_decay), (Some(0.2), 0.3));
+        assert_eq!(load(&["encoder.drop_path=0"]).encoder.drop_path(), Some(0.), "nothing is something");
     }
 
     #[test]
@@ -126,7 +120,7 @@ mod tests {
         assert_eq!(keep(&given, &before), (given, vec![]), "what is given is meant");
 
         let mut before = load(&[]);
-        before.encoder.drop_path = None;
+        before.encoder.set_drop_path(None);
         assert_eq!(keep(&load(&[]), &before).0, before);
     }
 }

@@ -141,7 +141,7 @@ impl LoopConfig {
         if !(0. ..1.).contains(&self.masking) {
             return refuse("train.masking", "from 0 up to, but not including, 1", self.masking.to_string());
         }
-        if self.masking > 0. && !matches!(encoder, EncoderShape::Vit(_)) {
+        if self.masking > 0. && !encoder.has_maskable_patches() {
             return refuse("train.masking", "0 for an encoder without patches", self.masking.to_string());
         }
         Ok(())

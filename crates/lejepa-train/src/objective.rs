@@ -20,7 +20,7 @@
 use candle_core::{Tensor, Var};
 use lejepa_data::{Batch, Purpose as Random, ViewBatch, generator};
 use lejepa_loss::{EmbeddedViews, LejepaLoss, LossTerms};
-use lejepa_model::{EncoderShape, Pass};
+use lejepa_model::{CentreViews, Pass};
 use rand::{Rng, RngCore};
 
 use crate::{Average, Gradients, Layers, Model, Result};
@@ -140,9 +140,10 @@ impl Objective<'_> {
         let by_view = |rows: &Tensor| rows.reshape((rows.dim(0)? / samples, samples, rows.dim(1)?));
         let predictions = predictions.as_ref().map(by_view).transpose()?;
         let embeddings = by_view(&embeddings)?; // (views, samples, dim)
-        // The paper's listing: for other encoders than transformers all views are global.
-        let is_transformer = matches!(self.model.encoder().shape(), EncoderShape::Vit(_));
-        let global_views = if is_transformer { batch.global.views } else { views };
+        let global_views = match self.model.encoder().shape().centre_views() {
+            CentreViews::Global => batch.global.views,
+            CentreViews::All => views,
+        };
         let centres = match self.average {
             None => None,
             Some(average) => {

@@ -5,7 +5,7 @@ use std::path::Path;
 use candle_core::Device;
 use lejepa_data::{Preprocess, SeenImages};
 use lejepa_loss::LejepaLoss;
-use lejepa_model::{EncoderShape, Pass};
+use lejepa_model::Pass;
 
 use crate::divergence::{Divergence, diverged, first_not_finite};
 use crate::recent_losses::RecentLosses;
@@ -44,7 +44,7 @@ impl State {
             parameters.load(&checkpoint.encoder_weights()).map_err(|error| refuse(error.to_string()))?;
             let [there, here] = [checkpoint.config.encoder.resolve()?, config.encoder.resolve()?];
             // Positions are a list: that of 64x256 pixels is as long as that of 128x128.
-            if matches!(here, EncoderShape::Vit(_)) && there.image_size() != here.image_size() {
+            if here.position_grid().is_some() && there.image_size() != here.image_size() {
                 let sizes = (there.image_size(), here.image_size());
                 return Err(refuse(format!(
                     "its `encoder.image_size` is {}, here it is {}",

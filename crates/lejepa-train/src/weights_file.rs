@@ -5,7 +5,7 @@ use std::path::Path;
 
 use candle_core::{DType, Device, Tensor};
 use lejepa_data::{Error as DataError, Lock};
-use lejepa_model::{EncoderConfig, EncoderShape, ForeignWeights, FoundPositions, ImageSize, KnownGrid};
+use lejepa_model::{EncoderConfig, ExternalWeights, FoundPositions, ImageSize, KnownGrid};
 
 use crate::divergence::first_not_finite;
 use crate::{AdamW, CheckpointFolder, Error, Model, Result, Snapshot, TrainConfig};
@@ -33,12 +33,12 @@ pub fn import(config: &TrainConfig, weights: &Path, grid: Option<ImageSize>, run
     let tensors = read(weights)?;
     let model = Model::new(config, &Device::Cpu)?;
     let parameters = model.encoder_parameters();
-    if let (Some(grid), false) = (grid, matches!(model.encoder().shape(), EncoderShape::Vit(_))) {
+    if let (Some(grid), None) = (grid, model.encoder().shape().position_grid()) {
         let expected = "absent for an encoder without position embedding".into();
         return Err(Error::Setting { field: "--grid", expected, got: grid.to_string() });
     }
     let known = KnownGrid { given: grid, native: native_grid(&config.encoder) };
-    let fitted = ForeignWeights::fit(tensors, &model.encoder().shape(), parameters, known)?;
+    let fitted = ExternalWeights::fit(tensors, &model.encoder().shape(), parameters, known)?;
     parameters.load(&fitted.tensors)?;
     if let Some(name) = first_not_finite(&model)? {
         let problem = format!("not finite: {name}");
@@ -66,10 +66,8 @@ pub fn import(config: &TrainConfig, weights: &Path, grid: Option<ImageSize>, run
 
 /// The grid that an architecture has at its own image size, if its name says one.
 fn native_grid(encoder: &EncoderConfig) -> Option<ImageSize> {
-    match (EncoderConfig { image_size: None, ..encoder.clone() }).resolve() {
-        Ok(EncoderShape::Vit(shape)) => Some(shape.grid()),
-        _ => None,
-    }
+    let native = EncoderConfig { image_size: None, ..encoder.clone() };
+    native.resolve().ok()?.position_grid()
 }
 
 fn read(path: &Path) -> Result<HashMap<String, Tensor>> {

@@ -1,91 +1,39 @@
-//! Which fields of the table an architecture has, and which of them its name fixes.
+//! The names of a struct's fields, as serde knows them.
 
-use super::EncoderConfig;
-use crate::{Error, Result};
+use serde::de::value::Error;
+use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
+use serde::forward_to_deserialize_any;
 
-/// What can be written beside `arch`.
-pub(super) struct Allowed<'a> {
-    /// The architecture's family, which is also how it is called with sizes of one's own.
-    pub(super) family: &'static str,
-    /// What can be given.
-    pub(super) fields: &'a [&'static str],
-    /// What the architecture has, but its name fixes.
-    pub(super) fixed: &'a [&'static str],
+/// The names of a struct's fields in their order; none of another type.
+pub(crate) fn fields_of<T: DeserializeOwned>() -> &'static [&'static str] {
+    let mut fields = Asked(&[]);
+    // It stops as soon as it has asked for its fields.
+    let _stopped = T::deserialize(&mut fields);
+    fields.0
 }
 
-impl EncoderConfig {
-    /// Every field that belongs to one architecture and not to another: all but `arch` and `channels`.
-    pub const ARCHITECTURE_FIELDS: [&'static str; 17] = [
-        "encoder.image_size",
-        "encoder.patch_size",
-        "encoder.dim",
-        "encoder.depth",
-        "encoder.heads",
-        "encoder.mlp_hidden",
-        "encoder.registers",
-        "encoder.layer_scale",
-        "encoder.pool",
-        "encoder.class_token",
-        "encoder.embed_prefix",
-        "encoder.drop_path",
-        "encoder.depths",
-        "encoder.widths",
-        "encoder.block",
-        "encoder.groups",
-        "encoder.group_width",
-    ];
+/// Notes what it is asked for and gives nothing.
+struct Asked(&'static [&'static str]);
 
-    /// The fields that were given, in the same order.
-    fn given(&self) -> [Option<String>; 17] {
-        fn shown<T: std::fmt::Debug>(value: &Option<T>) -> Option<String> {
-            value.as_ref().map(|value| format!("{value:?}").to_lowercase())
-        }
-        [
-            self.image_size.map(|size| size.to_string()),
-            shown(&self.patch_size),
-            shown(&self.dim),
-            shown(&self.depth),
-            shown(&self.heads),
-            shown(&self.mlp_hidden),
-            shown(&self.registers),
-            shown(&self.layer_scale),
-            shown(&self.pool),
-            shown(&self.class_token),
-            shown(&self.embed_prefix),
-            shown(&self.drop_path),
-            shown(&self.depths),
-            shown(&self.widths),
-            shown(&self.block),
-            shown(&self.groups),
-            shown(&self.group_width),
-        ]
+impl<'de> Deserializer<'de> for &mut Asked {
+    type Error = Error;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.0 = fields;
+        self.deserialize_any(visitor)
     }
 
-    /// Refuses what the architecture does not have or its name fixes.
-    pub(super) fn allow(&self, allowed: &Allowed<'_>) -> Result<()> {
-        let Allowed { family, fields, fixed } = allowed;
-        for (field, value) in Self::ARCHITECTURE_FIELDS.into_iter().zip(self.given()) {
-            let Some(got) = value else { continue };
-            let name = field.trim_start_matches("encoder.");
-            if fixed.contains(&name) {
-                let expected =
-                    format!("absent, because {} fixes it (own sizes: arch = \"{family}\")", self.arch);
-                return Err(Error::Setting { field, expected, got });
-            }
-            if !fields.contains(&name) {
-                let expected = format!("absent, because {family} encoders do not have it");
-                return Err(Error::Setting { field, expected, got });
-            }
-        }
-        Ok(())
+    fn deserialize_any<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
+        Err(Error::custom("only the fields are asked for"))
     }
 
-    /// A field without which sizes of one's own are not complete.
-    pub(super) fn required<T>(&self, field: &'static str, value: Option<T>) -> Result<T> {
-        value.ok_or_else(|| Error::Setting {
-            field,
-            expected: format!("given when encoder.arch is {:?}", self.arch),
-            got: "nothing".into(),
-        })
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
     }
 }

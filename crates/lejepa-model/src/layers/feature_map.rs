@@ -39,6 +39,14 @@ impl FeatureMap {
         Ok(maps.reshape((images, channels, height, width))?)
     }
 
+    /// The rows by image and place.
+    ///
+    /// # Shapes
+    /// - result: `(images, height, width, channels)`
+    pub fn channels_last(&self) -> Result<Tensor> {
+        Ok(self.rows.reshape((self.images, self.size.height, self.size.width, ()))?)
+    }
+
     /// The same places with other values.
     pub fn with_rows(&self, rows: Tensor) -> Self {
         Self { rows, ..*self }

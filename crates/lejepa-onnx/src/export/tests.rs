@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use candle_core::{DType, Device};
 use lejepa_data::{CARD_FORMAT, Feature, Precision, Preprocess};
-use lejepa_model::{ConvNextShape, EncoderConfig, Pool, Projector, ProjectorConfig, ResNetShape};
+use lejepa_model::{ConvNextShape, Pool, Projector, ProjectorConfig, ResNetShape, VitShape};
 
 use super::*;
 use crate::proto::GraphProto;
@@ -12,24 +12,24 @@ use crate::proto::GraphProto;
 const DEPTH: usize = 3;
 
 fn shapes() -> Vec<EncoderShape> {
-    let vit = EncoderConfig {
-        arch: "vit".into(),
-        image_size: Some(32.into()),
-        patch_size: Some(8),
-        dim: Some(24),
-        depth: Some(DEPTH),
-        heads: Some(2),
+    let vit = VitShape {
+        image_size: 32.into(),
+        patch_size: 8,
+        dim: 24,
+        depth: DEPTH,
+        heads: 2,
+        mlp_hidden: 96,
         layer_scale: Some(0.1),
         ..Default::default()
     };
-    let average = EncoderConfig { pool: Some(Pool::Average), registers: Some(2), ..vit.clone() };
+    let average = VitShape { pool: Pool::Average, registers: 2, ..vit.clone() };
     let (depths, widths, image_size) = ([1; 4], [4, 8, 12, 16], 32.into());
     let resnet = ResNetShape { depths, widths, image_size, ..ResNetShape::named("resnet18").unwrap() };
     let convnext =
         ConvNextShape { depths, widths, image_size, ..ConvNextShape::named("convnextv2_atto").unwrap() };
     vec![
-        vit.resolve().unwrap(),
-        average.resolve().unwrap(),
+        EncoderShape::Vit(vit),
+        EncoderShape::Vit(average),
         EncoderShape::ResNet(resnet),
         EncoderShape::ConvNext(convnext),
     ]

@@ -7,16 +7,12 @@
 //! feature = norm(mean over places of map)          (images, dim)
 //! ```
 
-mod block;
-mod shape;
-
 use candle_core::Tensor;
 
+use super::ConvNextShape;
+use super::block::Block;
 use crate::layers::{Convolution, ConvolutionShape, DropPath, FeatureMap, LayerNorm};
-use crate::{Pass, Result, Scope};
-use block::Block;
-
-pub use shape::ConvNextShape;
+use crate::{Network, Pass, Result, Scope};
 
 /// A ConvNeXt V2.
 #[derive(Debug, Clone)]
@@ -38,7 +34,7 @@ impl ConvNext {
 
     /// Builds the network with timm's initialisation.
     pub fn new(shape: &ConvNextShape, mut scope: Scope<'_>) -> Result<Self> {
-        shape.check()?;
+        shape.check_sizes()?;
         let [first, .., last] = shape.widths;
         let patches = ConvolutionShape::patches(shape.channels, first, Self::STEM_STRIDE);
         let stem = (
@@ -83,6 +79,16 @@ impl ConvNext {
     /// - result: `(images, dim)`
     pub fn forward(&self, pixels: &Tensor, pass: &Pass) -> Result<Tensor> {
         self.norm.forward(&self.forward_map(pixels, pass)?.pool()?)
+    }
+}
+
+impl Network for ConvNext {
+    fn forward(&self, pixels: &Tensor, pass: &Pass) -> Result<Tensor> {
+        self.forward(pixels, pass)
+    }
+
+    fn patch_tokens(&self, pixels: &Tensor) -> Result<Tensor> {
+        self.forward_map(pixels, &Pass::eval())?.channels_last()
     }
 }
 

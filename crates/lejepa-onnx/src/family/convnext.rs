@@ -3,38 +3,41 @@
 use lejepa_data::{InputSize, Output, PIXELS_INPUT};
 use lejepa_model::ConvNextShape;
 
+use super::Writer;
 use crate::Result;
 use crate::convolution::{Convolution, Steps};
 use crate::graph::{Attribute::Ints, Graph};
 use crate::layers::{channels_last, gelu, global_pool, layer_norm};
 use crate::linear::Linear;
 
-/// From pixels `(batch, channels, height, width)` to the normalised feature `(batch, dim)`.
-pub(crate) fn write(graph: &mut Graph<'_>, shape: &ConvNextShape) -> Result<()> {
-    let stem = Steps { stride: 4, padding: 0, groups: 1 };
-    let maps = Convolution::named(graph, "stem.0", stem)?.write(graph, PIXELS_INPUT)?;
-    let mut maps = norm_of_channels(graph, "stem.1", &maps)?;
-    for (stage, (&depth, &width)) in shape.depths.iter().zip(&shape.widths).enumerate() {
-        let name = format!("stages.{stage}");
-        if stage > 0 {
-            maps = norm_of_channels(graph, &format!("{name}.downsample.0"), &maps)?;
-            let halves = Steps { stride: 2, padding: 0, groups: 1 };
-            let halving = Convolution::named(graph, &format!("{name}.downsample.1"), halves)?;
-            maps = halving.write_compact(graph, &maps)?;
-        }
-        for index in 0..depth {
-            maps = block(graph, &format!("{name}.blocks.{index}"), &maps, width)?;
-        }
+impl Writer for ConvNextShape {
+    /// Places of the last map: what is left at the edges is dropped.
+    fn grid(&self, size: InputSize) -> [usize; 2] {
+        [size.height, size.width].map(|side| side / 32)
     }
-    let pooled = global_pool(graph, &maps, "pooled");
-    layer_norm(graph, "head.norm", &pooled, Output::Embedding.name())?;
-    channels_last(graph, Output::PatchTokens.name(), &maps);
-    Ok(())
-}
 
-/// Places of the last map: what is left at the edges is dropped.
-pub(crate) fn grid(size: InputSize) -> [usize; 2] {
-    [size.height, size.width].map(|side| side / 32)
+    /// From pixels `(batch, channels, height, width)` to the normalised feature `(batch, dim)`.
+    fn write(&self, graph: &mut Graph<'_>, _sizes: &[InputSize]) -> Result<()> {
+        let stem = Steps { stride: 4, padding: 0, groups: 1 };
+        let maps = Convolution::named(graph, "stem.0", stem)?.write(graph, PIXELS_INPUT)?;
+        let mut maps = norm_of_channels(graph, "stem.1", &maps)?;
+        for (stage, (&depth, &width)) in self.depths.iter().zip(&self.widths).enumerate() {
+            let name = format!("stages.{stage}");
+            if stage > 0 {
+                maps = norm_of_channels(graph, &format!("{name}.downsample.0"), &maps)?;
+                let halves = Steps { stride: 2, padding: 0, groups: 1 };
+                let halving = Convolution::named(graph, &format!("{name}.downsample.1"), halves)?;
+                maps = halving.write_compact(graph, &maps)?;
+            }
+            for index in 0..depth {
+                maps = block(graph, &format!("{name}.blocks.{index}"), &maps, width)?;
+            }
+        }
+        let pooled = global_pool(graph, &maps, "pooled");
+        layer_norm(graph, "head.norm", &pooled, Output::Embedding.name())?;
+        channels_last(graph, Output::PatchTokens.name(), &maps);
+        Ok(())
+    }
 }
 
 fn block(graph: &mut Graph<'_>, name: &str, maps: &str, width: usize) -> Result<String> {

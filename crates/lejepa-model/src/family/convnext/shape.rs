@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::shape::Stages;
-use crate::{EncoderShape, ImageSize, Result};
+use crate::family::Family;
+use crate::family::stages::Stages;
+use crate::{ImageSize, Result};
 
 /// The sizes of a ConvNeXt V2.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,32 +24,8 @@ pub struct ConvNextShape {
 }
 
 impl ConvNextShape {
-    /// Length of a feature vector.
-    pub fn dim(&self) -> usize {
-        let [.., last] = self.widths;
-        last
-    }
-
-    /// The sizes behind a timm name such as `convnextv2_atto`.
-    pub fn named(name: &str) -> Option<Self> {
-        let (depths, first, conv_mlp) = match name.strip_prefix("convnextv2_")? {
-            "atto" => ([2, 2, 6, 2], 40, true),
-            "femto" => ([2, 2, 6, 2], 48, true),
-            "pico" => ([2, 2, 6, 2], 64, true),
-            "nano" => ([2, 2, 8, 2], 80, true),
-            "tiny" => ([3, 3, 9, 3], 96, false),
-            "small" => ([3, 3, 27, 3], 96, false),
-            "base" => ([3, 3, 27, 3], 128, false),
-            "large" => ([3, 3, 27, 3], 192, false),
-            "huge" => ([3, 3, 27, 3], 352, false),
-            _ => return None,
-        };
-        let widths = [first, 2 * first, 4 * first, 8 * first];
-        Some(Self { image_size: 224.into(), channels: 3, depths, widths, conv_mlp, drop_path: 0. })
-    }
-
-    pub(crate) fn check(&self) -> Result<()> {
-        EncoderShape::ConvNext(self.clone()).check_image_size("encoder.image_size", self.image_size)?;
+    pub(super) fn check_sizes(&self) -> Result<()> {
+        self.check_image_size("encoder.image_size", self.image_size)?;
         let Self { channels, depths, widths, drop_path, .. } = self;
         Stages { channels: *channels, depths, widths, drop_path: *drop_path }.check()
     }
@@ -61,7 +38,7 @@ mod tests {
     #[test]
     fn a_timm_name_gives_timms_sizes() {
         let shape = ConvNextShape::named("convnextv2_huge").unwrap();
-        shape.check().unwrap();
+        shape.check_sizes().unwrap();
         assert_eq!((shape.depths, shape.dim()), ([3, 3, 27, 3], 2816));
         assert_eq!(ConvNextShape::named("convnext_tiny"), None);
     }
@@ -69,7 +46,7 @@ mod tests {
     #[test]
     fn sizes_that_do_not_fit_are_refused() {
         let atto = ConvNextShape::named("convnextv2_atto").unwrap();
-        let message = |shape: ConvNextShape| shape.check().unwrap_err().to_string();
+        let message = |shape: ConvNextShape| shape.check_sizes().unwrap_err().to_string();
         let small = ImageSize { height: 31, width: 64 };
         assert!(message(ConvNextShape { image_size: small, ..atto.clone() }).contains("encoder.image_size"));
         assert!(message(ConvNextShape { channels: 4, ..atto.clone() }).contains("encoder.channels"));

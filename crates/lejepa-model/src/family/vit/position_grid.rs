@@ -1,16 +1,15 @@
-//! The grid of a position embedding from elsewhere, which is a list of patches in a file: 64 may be 8 x 8 or 4 x 16.
+//! The grid of an external position embedding, which is a list of patches in a file: 64 may be 8 x 8 or 4 x 16.
 
 use candle_core::{D, DType, Tensor};
 
-use crate::foreign_weights::KnownGrid;
-use crate::{Error, ImageSize, Result};
+use crate::{Error, ImageSize, KnownGrid, Result};
 
 /// What the grid can be.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PositionGrid {
+pub(super) struct PositionGrid {
     /// That of the encoder that is asked for.
-    pub(crate) encoder: ImageSize,
-    pub(crate) known: KnownGrid,
+    pub(super) encoder: ImageSize,
+    pub(super) known: KnownGrid,
 }
 
 /// Longer grids are not thought of.
@@ -20,7 +19,7 @@ const MARGIN: f32 = 0.2;
 
 impl PositionGrid {
     /// Whether so many patches are those of a grid that is known.
-    pub(crate) fn has(&self, patches: usize) -> bool {
+    pub(super) fn has(&self, patches: usize) -> bool {
         self.candidates().any(|grid| area(grid) == patches)
     }
 
@@ -29,7 +28,7 @@ impl PositionGrid {
     ///
     /// # Shapes
     /// - `positions`: `(1, patches, dim)`
-    pub(crate) fn find(&self, positions: &Tensor) -> Result<ImageSize> {
+    pub(super) fn find(&self, positions: &Tensor) -> Result<ImageSize> {
         let patches = positions.dim(1)?;
         let refuse = |problem: String, grid: ImageSize| {
             Err(Error::PositionGrid { shape: positions.dims().to_vec(), problem, example: grid })

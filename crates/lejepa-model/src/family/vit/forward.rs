@@ -7,19 +7,14 @@
 //! feature = fc_norm(mean(tokens[patches]))
 //! ```
 
-mod block;
-mod masking;
-mod shape;
-
 use candle_core::Tensor;
 
-use self::block::{Block, Tokens};
+use super::block::{Block, Tokens};
+use super::{Pool, VitShape, masking};
 use crate::layers::{LayerNorm, PatchEmbed, resample_position_embedding};
 use crate::ops::{Outputs, halves, place_tokens};
 use crate::stopwatch::{BLOCKS, part};
-use crate::{Error, Initialisation, Pass, Result, Scope};
-
-pub use self::shape::{Pool, VitShape};
+use crate::{Error, Initialisation, Network, Pass, Result, Scope};
 
 /// A vision transformer.
 #[derive(Debug, Clone)]
@@ -47,7 +42,7 @@ pub struct VitTokens {
 impl VisionTransformer {
     /// Builds the transformer with timm's initialisation.
     pub fn new(shape: &VitShape, mut scope: Scope<'_>) -> Result<Self> {
-        shape.check()?;
+        shape.check_sizes()?;
         let dim = shape.dim;
         let patch_embed = PatchEmbed::new(shape.channels, shape.patch_size, dim, scope.enter("patch_embed"))?;
         let mut prefix = Vec::new();
@@ -163,11 +158,25 @@ impl VisionTransformer {
     }
 
     fn last_block(&self) -> Result<(&Block, &[Block])> {
-        // `VitShape::check` asks for at least one block.
+        // `VitShape::check_sizes` asks for at least one block.
         self.blocks.split_last().ok_or_else(|| Error::Setting {
             field: "encoder.depth",
             expected: "at least 1".into(),
             got: "0".into(),
         })
+    }
+}
+
+impl Network for VisionTransformer {
+    fn forward(&self, pixels: &Tensor, pass: &Pass) -> Result<Tensor> {
+        self.forward(pixels, pass)
+    }
+
+    fn patch_tokens(&self, pixels: &Tensor) -> Result<Tensor> {
+        let (images, _channels, height, width) = pixels.dims4()?;
+        let (rows, columns) = (height / self.shape.patch_size, width / self.shape.patch_size);
+        let tokens = self.forward_tokens(pixels)?.tokens;
+        let patches = tokens.narrow(1, self.shape.prefix(), rows * columns)?;
+        Ok(patches.reshape((images, rows, columns, self.shape.dim))?)
     }
 }

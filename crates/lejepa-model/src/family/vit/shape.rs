@@ -90,7 +90,7 @@ impl VitShape {
         if self.embed_prefix { self.tokens() } else { self.tokens() - self.prefix() }
     }
 
-    pub(crate) fn check(&self) -> Result<()> {
+    pub(super) fn check_sizes(&self) -> Result<()> {
         let refuse = |field, expected: String, got: String| Err(Error::Setting { field, expected, got });
         let ImageSize { height, width } = self.image_size;
         if height == 0 || width == 0 || height > 4096 || width > 4096 {

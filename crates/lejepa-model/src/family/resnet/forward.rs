@@ -6,17 +6,13 @@
 //! feature = mean over places of map                (images, dim)
 //! ```
 
-mod block;
-mod shape;
-
 use candle_core::Tensor;
 
+use super::ResNetShape;
+use super::block::{Block, NormedConvolution, Position};
 use crate::layers::{ConvolutionShape, DropPath, FeatureMap};
 use crate::ops::{Window, Windows, max_pool};
-use crate::{Pass, Result, Scope};
-use block::{Block, NormedConvolution, Position};
-
-pub use shape::{ResNetBlock, ResNetShape};
+use crate::{Network, Pass, Result, Scope};
 
 /// A residual network.
 #[derive(Debug, Clone)]
@@ -31,7 +27,7 @@ impl ResNet {
 
     /// Builds the network with timm's initialisation, but for the last norm of a block.
     pub fn new(shape: &ResNetShape, mut scope: Scope<'_>) -> Result<Self> {
-        shape.check()?;
+        shape.check_sizes()?;
         let stem = ConvolutionShape {
             inputs: shape.channels,
             outputs: ResNetShape::STEM_WIDTH,
@@ -89,5 +85,15 @@ impl ResNet {
     /// - result: `(images, dim)`
     pub fn forward(&self, pixels: &Tensor, pass: &Pass) -> Result<Tensor> {
         self.forward_map(pixels, pass)?.pool()
+    }
+}
+
+impl Network for ResNet {
+    fn forward(&self, pixels: &Tensor, pass: &Pass) -> Result<Tensor> {
+        self.forward(pixels, pass)
+    }
+
+    fn patch_tokens(&self, pixels: &Tensor) -> Result<Tensor> {
+        self.forward_map(pixels, &Pass::eval())?.channels_last()
     }
 }

@@ -1,16 +1,14 @@
-//! Weights that others trained: state dicts with timm's names, or DINOv2's, made to fit an encoder.
+//! External weights: state dicts with timm's names, or DINOv2's, made to fit an encoder.
 
 use std::collections::{BTreeSet, HashMap};
 
-use candle_core::{DType, Tensor};
+use candle_core::Tensor;
 
-use crate::layers::resample_position_embedding;
-use crate::position_grid::PositionGrid;
-use crate::{EncoderShape, Error, ImageSize, Parameters, Result, VitShape};
+use crate::{EncoderShape, Error, ImageSize, Parameters, Result};
 
 /// A state dict that fits an encoder, and what was done to it.
 #[derive(Debug)]
-pub struct ForeignWeights {
+pub struct ExternalWeights {
     /// Every tensor of the encoder, and no other.
     pub tensors: HashMap<String, Tensor>,
     /// Tensors that an encoder has no use for, such as a classifier's.
@@ -39,10 +37,8 @@ pub struct KnownGrid {
 
 /// What wrappers put before every name.
 const PREFIXES: [&str; 4] = ["model.", "backbone.", "encoder.", "module."];
-const POSITIONS: &str = "pos_embed";
-const CLASS: &str = "cls_token";
 
-impl ForeignWeights {
+impl ExternalWeights {
     /// Names the tensors as the encoder does, resamples positions, leaves out classifiers. One error
     /// names everything that does not fit. `grid` is what is known about the positions of the file, which
     /// are a list there.
@@ -58,13 +54,7 @@ impl ForeignWeights {
         let dropped: BTreeSet<String> = tensors.keys().filter(|name| is_dropped(name)).cloned().collect();
         tensors.retain(|name, _| !dropped.contains(name));
 
-        let mut positions = None;
-        if let EncoderShape::Vit(shape) = shape {
-            if let Some(registers) = tensors.remove("register_tokens") {
-                tensors.insert("reg_token".into(), registers);
-            }
-            positions = fit_positions(&mut tensors, shape, grid)?;
-        }
+        let positions = shape.adapt(&mut tensors, grid)?;
         check(&tensors, &expected)?;
         Ok(Self { tensors, dropped, positions })
     }
@@ -90,41 +80,6 @@ fn is_superfluous(name: &str) -> bool {
         || name == "mask_token"
 }
 
-/// Moves the class token's position into the token where the encoder wants none, as timm does, and
-/// resamples those of another grid to the encoder's own.
-fn fit_positions(
-    tensors: &mut HashMap<String, Tensor>,
-    shape: &VitShape,
-    known: KnownGrid,
-) -> Result<Option<FoundPositions>> {
-    // What does not look like positions is left to the check of shapes.
-    let Some(positions) = tensors.get(POSITIONS).filter(|positions| positions.dtype().is_float()) else {
-        return Ok(None);
-    };
-    let Ok((1, rows, dim)) = positions.dims3() else { return Ok(None) };
-    let mut positions = positions.to_dtype(DType::F32)?;
-    let grids = PositionGrid { encoder: shape.grid(), known };
-    let mut prefix = if shape.embed_prefix { shape.prefix() } else { 0 };
-    if !shape.embed_prefix && shape.class_token && !grids.has(rows) && grids.has(rows.saturating_sub(1)) {
-        let Some(class) = tensors.get(CLASS).filter(|class| class.dims() == [1, 1, dim]) else {
-            return Ok(None);
-        };
-        let class = (class.to_dtype(DType::F32)? + positions.narrow(1, 0, 1)?)?;
-        tensors.insert(CLASS.into(), class);
-        positions = positions.narrow(1, 1, rows - 1)?.contiguous()?;
-        prefix = 0;
-    }
-    let patches = positions.dim(1)?.saturating_sub(prefix);
-    let of_patches = positions.narrow(1, positions.dim(1)? - patches, patches)?;
-    let grid = grids.find(&of_patches)?;
-    let resampled = grid != shape.grid();
-    if resampled {
-        positions = resample_position_embedding(&positions, grid, shape.grid())?;
-    }
-    tensors.insert(POSITIONS.into(), positions);
-    Ok(Some(FoundPositions { grid, resampled }))
-}
-
 fn check(tensors: &HashMap<String, Tensor>, expected: &HashMap<&str, &Tensor>) -> Result<()> {
     let mut problems = Vec::new();
     let mut collect = |problem: &str, mut names: Vec<String>| {
@@ -146,30 +101,34 @@ fn check(tensors: &HashMap<String, Tensor>, expected: &HashMap<&str, &Tensor>) -
     collect("wrong shape", misshapen.collect());
     let whole = pairs().filter(|(_, tensor, _)| !tensor.dtype().is_float());
     collect("not of floats", whole.map(|(name, ..)| name.clone()).collect());
-    if problems.is_empty() { Ok(()) } else { Err(Error::ForeignWeights { problems: problems.join("; ") }) }
+    if problems.is_empty() { Ok(()) } else { Err(Error::ExternalWeights { problems: problems.join("; ") }) }
 }
 
 #[cfg(test)]
 mod tests {
-    use candle_core::Device;
+    use candle_core::{DType, Device};
 
     use super::*;
-    use crate::{Encoder, EncoderConfig};
+    use crate::{Encoder, VitShape};
 
-    fn encoder(config: &EncoderConfig) -> (Encoder, Parameters) {
+    const POSITIONS: &str = "pos_embed";
+    const CLASS: &str = "cls_token";
+
+    fn encoder(shape: &VitShape) -> (Encoder, Parameters) {
         let mut parameters = Parameters::new(3, DType::F32, &Device::Cpu);
-        let encoder = Encoder::new(config, parameters.root()).unwrap();
+        let encoder = Encoder::with_shape(&EncoderShape::Vit(shape.clone()), parameters.root()).unwrap();
         (encoder, parameters)
     }
 
-    fn tiny() -> EncoderConfig {
-        EncoderConfig {
-            image_size: Some(8.into()),
-            patch_size: Some(4),
-            dim: Some(8),
-            depth: Some(1),
-            heads: Some(2),
-            ..EncoderConfig::named("vit")
+    fn tiny() -> VitShape {
+        VitShape {
+            image_size: 8.into(),
+            patch_size: 4,
+            dim: 8,
+            depth: 1,
+            heads: 2,
+            mlp_hidden: 32,
+            ..Default::default()
         }
     }
 
@@ -177,17 +136,17 @@ mod tests {
         parameters.tensors().map(|(name, tensor)| (name.to_string(), tensor.copy().unwrap())).collect()
     }
 
-    fn fit(tensors: HashMap<String, Tensor>, config: &EncoderConfig) -> Result<ForeignWeights> {
-        fit_grid(tensors, config, KnownGrid::default())
+    fn fit(tensors: HashMap<String, Tensor>, shape: &VitShape) -> Result<ExternalWeights> {
+        fit_grid(tensors, shape, KnownGrid::default())
     }
 
     fn fit_grid(
         tensors: HashMap<String, Tensor>,
-        config: &EncoderConfig,
+        shape: &VitShape,
         grid: KnownGrid,
-    ) -> Result<ForeignWeights> {
-        let (encoder, parameters) = encoder(config);
-        let weights = ForeignWeights::fit(tensors, &encoder.shape(), &parameters, grid)?;
+    ) -> Result<ExternalWeights> {
+        let (encoder, parameters) = encoder(shape);
+        let weights = ExternalWeights::fit(tensors, &encoder.shape(), &parameters, grid)?;
         parameters.load(&weights.tensors)?;
         Ok(weights)
     }
@@ -214,8 +173,8 @@ mod tests {
     fn positions_are_resampled_to_the_grid() {
         let tensors = state_dict(&encoder(&tiny()).1);
         let wide = ImageSize { height: 12, width: 20 };
-        let config = EncoderConfig { image_size: Some(wide), ..tiny() };
-        let message = fit(tensors.clone(), &config).unwrap_err().to_string();
+        let shape = VitShape { image_size: wide, ..tiny() };
+        let message = fit(tensors.clone(), &shape).unwrap_err().to_string();
         let expected = "the position embedding pos_embed of the shape [1, 4, 8] is not of the grid 3x5 that the \
                         image size asks for: give the grid of the weights, such as --grid 2x2";
         assert_eq!(message, expected);
@@ -223,7 +182,7 @@ mod tests {
             KnownGrid { given: Some(2.into()), native: None },
             KnownGrid { given: None, native: Some(2.into()) },
         ] {
-            let weights = fit_grid(tensors.clone(), &config, grid).unwrap();
+            let weights = fit_grid(tensors.clone(), &shape, grid).unwrap();
             assert_eq!(weights.positions, Some(FoundPositions { grid: 2.into(), resampled: true }));
             assert_eq!(weights.tensors[POSITIONS].dims(), [1, 1 + 15, 8]);
         }
@@ -231,8 +190,8 @@ mod tests {
 
     #[test]
     fn dinov2s_class_position_moves_into_the_token() {
-        let config = EncoderConfig { registers: Some(2), embed_prefix: Some(false), ..tiny() };
-        let mut tensors = state_dict(&encoder(&config).1);
+        let shape = VitShape { registers: 2, embed_prefix: false, ..tiny() };
+        let mut tensors = state_dict(&encoder(&shape).1);
         let registers = tensors.remove("reg_token").unwrap();
         tensors.insert("register_tokens".into(), registers);
         tensors.insert("mask_token".into(), zeros(&[1, 8]));
@@ -240,7 +199,7 @@ mod tests {
         let positions = Tensor::cat(&[&of_class, &tensors[POSITIONS]], 1).unwrap();
         tensors.insert(POSITIONS.into(), positions.to_dtype(DType::BF16).unwrap());
         let class: f32 = tensors[CLASS].get(0).unwrap().get(0).unwrap().get(0).unwrap().to_scalar().unwrap();
-        let weights = fit(tensors, &config).unwrap();
+        let weights = fit(tensors, &shape).unwrap();
         let moved = weights.tensors[CLASS].to_dtype(DType::F32).unwrap().flatten_all().unwrap();
         assert!((moved.get(0).unwrap().to_scalar::<f32>().unwrap() - class - 2.).abs() < 0.01);
         assert_eq!(weights.tensors[POSITIONS].dims(), [1, 4, 8]);

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::shape::Stages;
-use crate::{EncoderShape, Error, ImageSize, Result};
+use crate::family::Family;
+use crate::family::stages::Stages;
+use crate::{Error, ImageSize, Result};
 
 /// What a residual network is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,11 +43,6 @@ impl ResNetShape {
     /// Channels of a stage for which `group_width` is meant.
     const BASE_WIDTH: usize = 64;
 
-    /// Length of a feature vector.
-    pub fn dim(&self) -> usize {
-        self.outputs(3)
-    }
-
     /// Channels that a block of a stage gives.
     pub fn outputs(&self, stage: usize) -> usize {
         let expansion = match self.block {
@@ -57,35 +53,15 @@ impl ResNetShape {
     }
 
     /// Channels of the 3x3 convolution in the middle of a stage's blocks.
-    pub(crate) fn inner_width(&self, stage: usize) -> usize {
+    pub(super) fn inner_width(&self, stage: usize) -> usize {
         match self.block {
             ResNetBlock::Basic => self.widths[stage],
             ResNetBlock::Bottleneck => self.widths[stage] * self.group_width / Self::BASE_WIDTH * self.groups,
         }
     }
 
-    /// The sizes behind a timm name such as `resnet18` or `resnext50_32x4d`.
-    pub fn named(name: &str) -> Option<Self> {
-        use ResNetBlock::{Basic, Bottleneck};
-        let (block, depths, groups, group_width) = match name {
-            "resnet18" => (Basic, [2, 2, 2, 2], 1, 64),
-            "resnet34" => (Basic, [3, 4, 6, 3], 1, 64),
-            "resnet50" => (Bottleneck, [3, 4, 6, 3], 1, 64),
-            "resnet101" => (Bottleneck, [3, 4, 23, 3], 1, 64),
-            "resnet152" => (Bottleneck, [3, 8, 36, 3], 1, 64),
-            "resnext50_32x4d" => (Bottleneck, [3, 4, 6, 3], 32, 4),
-            "resnext101_32x4d" => (Bottleneck, [3, 4, 23, 3], 32, 4),
-            "resnext101_32x8d" => (Bottleneck, [3, 4, 23, 3], 32, 8),
-            "resnext101_64x4d" => (Bottleneck, [3, 4, 23, 3], 64, 4),
-            _ => return None,
-        };
-        let widths = [64, 128, 256, 512];
-        let image_size = 224.into();
-        Some(Self { image_size, channels: 3, block, depths, widths, groups, group_width, drop_path: 0. })
-    }
-
-    pub(crate) fn check(&self) -> Result<()> {
-        EncoderShape::ResNet(self.clone()).check_image_size("encoder.image_size", self.image_size)?;
+    pub(super) fn check_sizes(&self) -> Result<()> {
+        self.check_image_size("encoder.image_size", self.image_size)?;
         let refuse = |field, expected: &str, got: String| {
             Err(Error::Setting { field, expected: expected.into(), got })
         };
@@ -117,7 +93,7 @@ mod tests {
     #[test]
     fn a_timm_name_gives_timms_sizes() {
         let shape = ResNetShape::named("resnext101_64x4d").unwrap();
-        shape.check().unwrap();
+        shape.check_sizes().unwrap();
         assert_eq!((shape.dim(), shape.inner_width(0), shape.inner_width(3)), (2048, 256, 2048));
         let shape = ResNetShape::named("resnet34").unwrap();
         assert_eq!((shape.dim(), shape.inner_width(3)), (512, 512));
@@ -128,7 +104,7 @@ mod tests {
     fn sizes_that_do_not_fit_are_refused() {
         let basic = ResNetShape::named("resnet18").unwrap();
         let grouped = ResNetShape::named("resnext50_32x4d").unwrap();
-        let message = |shape: ResNetShape| shape.check().unwrap_err().to_string();
+        let message = |shape: ResNetShape| shape.check_sizes().unwrap_err().to_string();
         assert!(message(ResNetShape { channels: 2, ..basic.clone() }).contains("encoder.channels"));
         assert!(message(ResNetShape { depths: [1, 0, 1, 1], ..basic.clone() }).contains("encoder.depths"));
         assert!(message(ResNetShape { widths: [1, 0, 1, 1], ..basic.clone() }).contains("encoder.widths"));

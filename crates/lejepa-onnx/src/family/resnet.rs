@@ -3,6 +3,7 @@
 use lejepa_data::{InputSize, Output, PIXELS_INPUT};
 use lejepa_model::{ResNetBlock, ResNetShape};
 
+use super::Writer;
 use crate::Result;
 use crate::batch_norm::ScaleAndShift;
 use crate::convolution::{Convolution, Steps};
@@ -11,32 +12,34 @@ use crate::layers::{channels_last, global_pool};
 
 const POINTWISE: Steps = Steps { stride: 1, padding: 0, groups: 1 };
 
-/// From pixels `(batch, channels, height, width)` to the pooled feature `(batch, dim)`.
-pub(crate) fn write(graph: &mut Graph<'_>, shape: &ResNetShape) -> Result<()> {
-    let stem = Steps { stride: 2, padding: 3, groups: 1 };
-    // The stem is small and everything depends on it.
-    let maps = normed_convolution(graph, ["conv1", "bn1"], stem)?.write(graph, PIXELS_INPUT)?;
-    let maps = graph.node("Relu", "stem/relu", &[&maps], &[]);
-    let attributes = [
-        ("kernel_shape", Ints([3, 3].as_slice())),
-        ("strides", Ints([2, 2].as_slice())),
-        ("pads", Ints([1, 1, 1, 1].as_slice())),
-    ];
-    let mut maps = graph.node("MaxPool", "stem/pool", &[&maps], &attributes);
-    for (stage, &depth) in shape.depths.iter().enumerate() {
-        for index in 0..depth {
-            let stride = if stage > 0 && index == 0 { 2 } else { 1 };
-            maps = block(graph, shape, &format!("layer{}.{index}", stage + 1), &maps, stride)?;
-        }
+impl Writer for ResNetShape {
+    /// Places of the last map: every halving keeps a half at the edge.
+    fn grid(&self, size: InputSize) -> [usize; 2] {
+        [size.height, size.width].map(|side| side.div_ceil(32))
     }
-    global_pool(graph, &maps, Output::Embedding.name());
-    channels_last(graph, Output::PatchTokens.name(), &maps);
-    Ok(())
-}
 
-/// Places of the last map: every halving keeps a half at the edge.
-pub(crate) fn grid(size: InputSize) -> [usize; 2] {
-    [size.height, size.width].map(|side| side.div_ceil(32))
+    /// From pixels `(batch, channels, height, width)` to the pooled feature `(batch, dim)`.
+    fn write(&self, graph: &mut Graph<'_>, _sizes: &[InputSize]) -> Result<()> {
+        let stem = Steps { stride: 2, padding: 3, groups: 1 };
+        // The stem is small and everything depends on it.
+        let maps = normed_convolution(graph, ["conv1", "bn1"], stem)?.write(graph, PIXELS_INPUT)?;
+        let maps = graph.node("Relu", "stem/relu", &[&maps], &[]);
+        let attributes = [
+            ("kernel_shape", Ints([3, 3].as_slice())),
+            ("strides", Ints([2, 2].as_slice())),
+            ("pads", Ints([1, 1, 1, 1].as_slice())),
+        ];
+        let mut maps = graph.node("MaxPool", "stem/pool", &[&maps], &attributes);
+        for (stage, &depth) in self.depths.iter().enumerate() {
+            for index in 0..depth {
+                let stride = if stage > 0 && index == 0 { 2 } else { 1 };
+                maps = block(graph, self, &format!("layer{}.{index}", stage + 1), &maps, stride)?;
+            }
+        }
+        global_pool(graph, &maps, Output::Embedding.name());
+        channels_last(graph, Output::PatchTokens.name(), &maps);
+        Ok(())
+    }
 }
 
 fn block(
