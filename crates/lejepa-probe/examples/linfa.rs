@@ -1,9 +1,10 @@
-//! Probes side by side, validated across folds by linfa itself.
+//! Probes and a classifier of linfa side by side, validated across folds by linfa itself.
 
 #![allow(clippy::print_stdout)]
 
 use lejepa_probe::{Error, Knn, Logistic, Ridge};
 use linfa::prelude::*;
+use linfa_bayes::GaussianNb;
 use ndarray_linfa::{Array1, Array2, ArrayView1};
 
 const SAMPLES: usize = 600;
@@ -30,6 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     report("logistic", logistic.predict(&test))?;
     report("k-NN", Knn::params(20).fit(&train)?.predict(&test))?;
+    report("naive Bayes", GaussianNb::params().fit(&train)?.predict(&test))?;
     Ok(())
 }
 

@@ -107,6 +107,14 @@ pub enum Error {
     /// A dataset or parameters that linfa refuses.
     #[error(transparent)]
     Linfa(#[from] linfa::Error),
+    /// A classifier of linfa cannot be fitted.
+    #[error("{probe} cannot be fitted")]
+    Classifier {
+        /// Its name.
+        probe: &'static str,
+        /// The reason that it gives.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// Training left the numbers behind.
     #[error("the linear probe diverged: use a smaller learning rate than {rate}")]
     Diverged {

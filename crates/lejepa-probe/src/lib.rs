@@ -23,7 +23,8 @@
 //!
 //! Every probe is an estimator of [linfa](https://docs.rs/linfa): its [`Params`] are checked into [`ValidParams`],
 //! which fit datasets of views on f32 records, borrowed; the fitted [`Model`] predicts, and linfa's metrics judge it.
-//! `examples/linfa.rs` validates several of them across folds.
+//! `examples/linfa.rs` validates several of them across folds. [`LinfaClassifier`] is the other direction: a classifier
+//! of linfa as a probe, such as [`LinfaBayes`].
 //!
 //! ```
 //! use lejepa_probe::Logistic;
@@ -51,6 +52,7 @@ mod features;
 mod layer;
 mod lbfgs;
 mod learnt;
+mod linfa_classifier;
 mod losses;
 mod matrix;
 mod metrics;
@@ -80,6 +82,7 @@ pub use error::{Error, Result};
 pub use estimator::{Answer, Estimator, Fitted, Question};
 pub use features::{Features, Samples};
 pub use learnt::Columns;
+pub use linfa_classifier::{ClassDataset, LinfaClassifier, LinfaSolution};
 pub use metrics::{Confusion, Scores, accuracy, mean_squared_error, predicted, r_squared, top};
 pub use model::Model;
 pub use params::{Params, ValidParams};

@@ -1,10 +1,10 @@
-//! Probes as linfa's estimators.
+//! Probes as linfa's estimators, and linfa's classifiers as probes.
 
 #![allow(clippy::unwrap_used)]
 
 use lejepa_probe::{
-    Error, Estimator, Features, Kernel, Knn, Linear, Logistic, Params, Probe, Question, Radius, Ridge, Solution,
-    predicted, unwatched,
+    Error, Estimator, Features, Kernel, Knn, Linear, LinfaBayes, Logistic, Params, Probe, Question, Radius,
+    Ridge, Size, Solution, Targets, predicted, unwatched,
 };
 use linfa::prelude::*;
 use linfa::traits::{Fit, Predict};
@@ -111,6 +111,82 @@ fn what_means_nothing_is_refused() {
     let (none, no_targets) = (LinfaArray::<f32>::zeros((0, 3)), Array1::<usize>::zeros(0));
     let none: DatasetBase<ArrayView2<'_, f32>, _> = DatasetBase::new(none.view(), no_targets.view());
     assert!(matches!(Ridge::params().fit(&none), Err(Error::NoSamples)));
+}
+
+/// Of log probabilities in f32 on one side.
+const TOLERANCE: f64 = 1e-3;
+
+/// The formula of `linfa_bayes.rs`.
+fn log_probability(train: &Features, query: &[f64], class: usize) -> f64 {
+    let of_class: Vec<_> = (0..train.len()).filter(|sample| sample % CLASSES == class).collect();
+    let count = of_class.len() as f64;
+    let share = (count / train.len() as f64).ln();
+    let terms = query.iter().enumerate().map(|(column, value)| {
+        let column: Vec<f64> =
+            of_class.iter().map(|&sample| f64::from(train.values()[(sample, column)])).collect();
+        let mean = column.iter().sum::<f64>() / count;
+        let variance = column.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
+        ((2. * std::f64::consts::PI * variance).ln() + (value - mean).powi(2) / variance) / 2.
+    });
+    share - terms.sum::<f64>()
+}
+
+#[test]
+fn naive_bayes_is_its_formula_for_all_samples_and_for_some() {
+    let (all, queries) = (features(60), features(20));
+    let bayes = LinfaBayes { smoothing: 1e-9 };
+    let first: Vec<usize> = (0..45).collect();
+    let fits = [
+        (features(60), unwatched(|watch| bayes.fit(&all, 0, watch)).unwrap()),
+        (features(45), unwatched(|watch| bayes.fit(all.only(&first).unwrap(), 0, watch)).unwrap()),
+    ];
+    for (train, fitted) in fits {
+        let scores = fitted.solution.scores(&queries).unwrap();
+        for ((query, class), score) in scores.indexed_iter() {
+            let query = queries.values().row(query).mapv(f64::from).to_vec();
+            let expected = log_probability(&train, &query, class);
+            assert!((score - expected).abs() < TOLERANCE * expected.abs(), "{score} {expected}");
+        }
+    }
+}
+
+#[test]
+fn naive_bayes_takes_the_first_class_where_all_features_are_the_same() {
+    let train = Features::labelled(Array2::ones((6, 3)), vec![2, 2, 2, 2, 1, 1], 3).unwrap();
+    let fitted = unwatched(|watch| LinfaBayes { smoothing: 1e-9 }.fit(&train, 0, watch)).unwrap();
+    let ranking = unwatched(|watch| fitted.solution.ranking(&train, 3, watch)).unwrap();
+    assert_eq!(ranking.predicted(), [1; 6]);
+}
+
+#[test]
+fn a_suite_names_a_classifier_of_linfa() {
+    let parse = |text: &str| toml::from_str::<Probe>(text);
+    let probe = parse("kind = \"linfa-bayes\"").unwrap();
+    assert_eq!(probe.title(), "Gaussian naive Bayes");
+    assert_eq!(probe.protocol("cls", None), "linfa-bayes:gaussian:s0.000000001:cls");
+    assert_eq!(toml::to_string(&probe).unwrap(), "kind = \"linfa-bayes\"\nsmoothing = 0.000000001\n");
+    assert!(
+        parse("kind = \"linfa-bayes\"\nsmoothness = 1.0").unwrap_err().to_string().contains("smoothness")
+    );
+    assert!(parse("kind = \"linfa-bayes\"\nsmoothing = 0.0").unwrap().check().is_err());
+    assert!(parse("kind = \"svm\"").unwrap_err().to_string().contains("`linear`, `linfa-bayes`"));
+
+    // The last class has no samples, and its number no column.
+    let (train, queries) = (features(60), features(30));
+    let sparse: Vec<usize> =
+        train.targets().labels().unwrap().iter().map(|label| label * 100_000 + 7).collect();
+    let train = Features::labelled(train.values().clone(), sparse, 300_001).unwrap();
+    let question = Question { train: (&train).into(), queries: (&queries).into(), count: 5, seed: 0 };
+    let answers = unwatched(|watch| Probe::answers(&[&probe], &question, watch)).unwrap();
+    let expected: Vec<usize> = (0..30).map(|query| query % CLASSES * 100_000 + 7).collect();
+    assert!(answers[0].ranking.top(1, &expected) > 0.6);
+    assert_eq!((answers[0].ranking.top(3, &expected), answers[0].choice), (1., None));
+    let size = Size { samples: 1000, dim: 100, outputs: 10, queries: 10 };
+    assert!(probe.memory(size) > 800_000);
+    let values = Features::new(train.values().clone(), Targets::Values(Array2::ones((60, 1)))).unwrap();
+    let question = Question { train: (&values).into(), ..question };
+    let refused = unwatched(|watch| Probe::answers(&[&probe], &question, watch));
+    assert!(matches!(refused, Err(Error::ClassesOnly { .. })));
 }
 
 #[test]

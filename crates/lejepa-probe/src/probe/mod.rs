@@ -3,6 +3,7 @@
 mod kernel;
 mod knn;
 mod linear;
+mod linfa_bayes;
 mod logistic;
 mod radius;
 mod ridge;
@@ -17,6 +18,7 @@ use crate::{Choice, Result, Size};
 pub use kernel::{Kernel, KernelParams, KernelSolution, KernelValidParams};
 pub use knn::{Knn, KnnParams, KnnSolution, KnnValidParams};
 pub use linear::{Linear, LinearParams, LinearSolution, LinearValidParams};
+pub use linfa_bayes::LinfaBayes;
 pub use logistic::{
     Logistic, LogisticParams, LogisticProblem, LogisticSolution, LogisticValidParams, dinov2_path,
 };
@@ -112,6 +114,8 @@ probes! {
     "logistic" => Logistic,
     /// LayerNorm and a linear layer.
     "linear" => Linear,
+    /// Gaussian naive Bayes of linfa.
+    "linfa-bayes" => LinfaBayes,
 }
 
 impl Probe {
