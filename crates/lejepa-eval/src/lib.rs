@@ -38,7 +38,6 @@ mod number;
 mod paper;
 mod picture;
 mod pixels;
-mod probe;
 mod program;
 mod remarks;
 mod report;
@@ -71,12 +70,11 @@ pub use image_list::{ImageInfo, ImageList};
 pub use isotropy::*;
 pub use known_dataset::KnownDataset;
 pub use labelled_set::LabelledSet;
-pub use lejepa_probe::{Features, Knn, Ridge, RidgeSolution, predicted};
+pub use lejepa_probe::{Features, Knn, Probe, Ridge, RidgeSolution, predicted};
 pub use map::{EmbeddingMap, MapMethod, Sprite};
 pub use markdown::{to_markdown, to_table};
 pub use picture::*;
 pub use pixels::pixels_title;
-pub use probe::Probe;
 pub use report::{
     CandidateInfo, CandidateIsotropy, Comparison, DatasetReport, DrawResult, Interval, MissingDataset,
     PairedTest, ProbeResult, Published, Report, Source,

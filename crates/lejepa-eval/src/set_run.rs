@@ -248,12 +248,11 @@ impl<'a, 'b> SetRun<'a, 'b> {
         // Neighbours are looked for once, for all k-NN probes that have no results yet; those of the others
         // wait where an earlier evaluation would have left them.
         let mut tasks = vec![*task];
-        if task.probe.neighbours().is_some() {
-            for probe in suite.probe.iter().filter(|probe| *probe != task.probe) {
-                let other = Task { probe, ..*task };
-                if probe.neighbours().is_some() && known(&other)?.is_none() {
-                    tasks.push(other);
-                }
+        let shares = |probe: &&Probe| *probe != task.probe && probe.shares_pass_with(task.probe);
+        for probe in suite.probe.iter().filter(shares) {
+            let other = Task { probe, ..*task };
+            if known(&other)?.is_none() {
+                tasks.push(other);
             }
         }
         let probes: Vec<&Probe> = tasks.iter().map(|task| task.probe).collect();

@@ -158,7 +158,7 @@ impl Suite {
         {
             return Err(format!("two probes have the same title: {}", twice.1));
         }
-        self.probe.iter().try_for_each(Probe::check)?;
+        self.probe.iter().try_for_each(Probe::check).map_err(|error| error.to_string())?;
         let named = |problem| format!("pictures: {problem}");
         self.pictures.as_ref().map_or(Ok(()), Pictures::check).map_err(named)?;
         let named = |problem| format!("isotropy: {problem}");

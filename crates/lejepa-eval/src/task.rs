@@ -2,12 +2,11 @@
 
 use std::time::Instant;
 
-use lejepa_probe::{Size, Watch, accuracy};
+use lejepa_probe::{Answer, Question, Size, Watch, accuracy};
 
 use crate::cell::{Cell, CellDraw, Heading, TOP};
 use crate::evaluation::Observer;
 use crate::memory::lack;
-use crate::probe::Answer;
 use crate::program::program;
 use crate::set_features::SetFeatures;
 use crate::{Candidate, Draw, DrawResult, Error, Event, LabelledSet, Probe, Result, Shots};
@@ -87,7 +86,8 @@ impl Task<'_> {
         };
         let mut observe = |share| (observer.observe)(Event::Probed(share));
         let watch = &mut Watch::new(&mut observe);
-        let answers = Probe::ask(probes, (train, test.values().into()), seed, watch)?;
+        let question = Question { train, queries: test.into(), count: TOP, seed };
+        let answers = Probe::answers(probes, &question, watch)?;
         let seconds = clock.elapsed().as_secs_f64();
         let of = |answer: Answer| {
             let predictions = answer.ranking.predicted();
@@ -99,7 +99,7 @@ impl Task<'_> {
                 choice: answer.choice,
                 seconds,
             };
-            CellDraw { result, predictions, alone: answer.alone }
+            CellDraw { result, predictions, alone: answer.ranking.alone() }
         };
         Ok(answers.into_iter().map(of).collect())
     }

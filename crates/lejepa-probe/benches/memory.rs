@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use lejepa_probe::{Features, Knn, Linear, Logistic, Ranking, Ridge, unwatched};
+use lejepa_probe::{Estimator, Features, Knn, Linear, Logistic, Ranking, Ridge, Solution, unwatched};
 use ndarray::Array2;
 use rayon::prelude::*;
 
@@ -34,12 +34,12 @@ fn main() -> Result<(), Error> {
         }
         "ridge" => {
             let ridge = Ridge { lambdas: Some(vec![1., 100.]), holdout: 0.1 };
-            ridge.fit(&train, 0, watch)?.0.ranking(&queries, 5, watch)
+            ridge.fit(&train, 0, watch)?.solution.ranking(&queries, 5, watch)
         }
         "logistic" => {
             // Steps enough for all that are remembered.
             let logistic = Logistic { c: Some(vec![0.1]), holdout: 0.1, steps: 45 };
-            logistic.fit(&train, 0, watch)?.0.ranking(&queries, 5, watch)
+            logistic.fit(&train, 0, watch)?.solution.ranking(&queries, 5, watch)
         }
         _ => {
             let linear = Linear {
@@ -50,7 +50,7 @@ fn main() -> Result<(), Error> {
                 warmup: 0,
                 weight_decay: 1e-6,
             };
-            linear.fit(&train, 0, watch)?.0.ranking(&queries, 5, watch)
+            linear.fit(&train, 0, watch)?.solution.ranking(&queries, 5, watch)
         }
     })?;
     let seconds = clock.elapsed().as_secs_f64();

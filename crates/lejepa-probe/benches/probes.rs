@@ -7,7 +7,8 @@
 use std::time::Instant;
 
 use lejepa_probe::{
-    Features, KernelSolution, Knn, LogisticProblem, RadiusSolution, accuracy, dinov2_path, predicted,
+    Features, KernelSolution, Knn, LogisticProblem, RadiusSolution, Solution, accuracy, dinov2_path,
+    predicted,
 };
 use ndarray::Array2;
 use safetensors::SafeTensors;
@@ -40,7 +41,7 @@ fn main() -> Result<(), Error> {
             last.ok_or("no C")?.scores(&queries)?
         }
         "knn" => Knn { k: 20, temperature: 0.07 }.scores(&train, &queries)?,
-        "radius" => RadiusSolution::new(&train, distance).scores(&queries)?.scores,
+        "radius" => RadiusSolution::new(&train, distance).scores(&queries)?,
         "kernel" => KernelSolution::new(&train, distance / 4.).scores(&queries)?,
         _ => return Err(format!("no such probe: {probe}").into()),
     };

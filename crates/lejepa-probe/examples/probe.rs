@@ -6,8 +6,8 @@
 #![allow(clippy::print_stdout)]
 
 use lejepa_probe::{
-    Features, KernelSolution, Knn, Linear, LogisticProblem, RadiusSolution, RidgeSolution, Scores, accuracy,
-    predicted, unwatched,
+    Features, KernelSolution, Knn, Linear, LogisticProblem, RadiusSolution, RidgeSolution, Scores, Solution,
+    accuracy, predicted, unwatched,
 };
 use ndarray::Array2;
 use safetensors::SafeTensors;
@@ -33,7 +33,7 @@ fn main() -> Result<(), Error> {
     }
     for multiple in [0.4, 0.6, 0.8] {
         let radius = RadiusSolution::new(&train, multiple * unit);
-        report(format!("radius_{multiple}"), radius.scores(&queries)?.scores);
+        report(format!("radius_{multiple}"), radius.scores(&queries)?);
     }
     for multiple in [0.1, 0.2, 0.4] {
         let kernel = KernelSolution::new(&train, multiple * unit);

@@ -4,9 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::features::Samples;
 use crate::learnt::Columns;
+use crate::settings::{all_positive, share};
 use crate::split::{Split, Splits};
+use crate::targets::TargetsView;
 use crate::watch::Watch;
-use crate::{Error, Result, Targets};
+use crate::{Error, Result};
 
 /// A chosen value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -98,7 +100,7 @@ impl Judge<'_> {
     pub(crate) fn hear(&mut self, (value, sample): (usize, usize), columns: &Columns, scores: &[f64]) {
         let (image, merit) = (self.held_out.image(sample), &mut self.merits[value]);
         match (self.held_out.targets(), columns) {
-            (Targets::Classes { labels, .. }, Columns::Classes { known, .. }) => {
+            (TargetsView::Classes { labels, .. }, Columns::Classes { known, .. }) => {
                 let own = known.binary_search(&labels[image]).ok();
                 let (mut best, mut largest) = (None, f64::NEG_INFINITY);
                 for (column, &score) in scores.iter().enumerate() {
@@ -110,12 +112,12 @@ impl Judge<'_> {
                 }
                 merit.correct += usize::from(own.is_some() && best == own);
             }
-            (Targets::Values(values), _) => {
+            (TargetsView::Values(values), _) => {
                 let errors =
                     scores.iter().zip(values.row(image)).map(|(score, value)| (score - value).powi(2));
                 merit.squared_error += errors.sum::<f64>();
             }
-            (Targets::Classes { .. }, Columns::Values(_)) => {}
+            (TargetsView::Classes { .. }, Columns::Values(_)) => {}
         }
     }
 
@@ -134,12 +136,8 @@ impl Candidates<'_> {
         mut attempt: impl FnMut(&Trial<'_>, &mut Judge<'_>, &mut Watch<'_>) -> Result<()>,
     ) -> Result<Choice> {
         let Self { setting, values, holdout, seed, scores } = *self;
-        if !(holdout > 0. && holdout < 1.) {
-            return Err(Error::Holdout { got: holdout });
-        }
-        if let Some(&got) = values.iter().find(|value| !(value.is_finite() && **value > 0.)) {
-            return Err(Error::NotPositive { setting, got });
-        }
+        share(holdout)?;
+        all_positive(setting, values)?;
         train.needs_some()?;
         let mut values = values.to_vec();
         values.sort_unstable_by(f64::total_cmp);

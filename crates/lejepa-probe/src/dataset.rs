@@ -1,22 +1,86 @@
-//! Features as datasets of linfa, for what this crate has no probe for.
+//! Features and linfa's datasets: the same numbers in the two versions of `ndarray`, without a copy where that is
+//! possible.
 
-use linfa::Dataset;
+use linfa::{Dataset, DatasetBase, DatasetView};
+use ndarray_linfa as linfa_array;
 use ndarray_linfa::{Array1, Array2, Ix1};
 
-use crate::{Features, Result};
+use crate::features::Samples;
+use crate::matrix::Matrix;
+use crate::rows::Rows;
+use crate::targets::TargetsView;
+use crate::{Error, Features, Result};
+
+/// Targets of a dataset that probes learn: views `(samples)` of classes from 0 on, or of values `(samples)` or
+/// `(samples, outputs)`.
+pub trait DatasetTargets<'a> {
+    /// The array of predictions of such targets.
+    type Predicted;
+
+    /// The same targets, borrowed.
+    #[doc(hidden)]
+    fn borrowed(&self) -> Result<Borrowed<'a>>;
+}
+
+/// Borrowed targets of a dataset.
+#[doc(hidden)]
+pub struct Borrowed<'a>(TargetsView<'a>);
+
+impl<'a> DatasetTargets<'a> for linfa_array::ArrayView1<'a, usize> {
+    type Predicted = Array1<usize>;
+
+    fn borrowed(&self) -> Result<Borrowed<'a>> {
+        let labels = self.to_slice().ok_or(Error::Layout)?;
+        let classes = labels.iter().max().map_or(1, |largest| largest + 1);
+        Ok(Borrowed(TargetsView::Classes { labels, classes }))
+    }
+}
+
+impl<'a> DatasetTargets<'a> for linfa_array::ArrayView1<'a, f64> {
+    type Predicted = Array1<f64>;
+
+    fn borrowed(&self) -> Result<Borrowed<'a>> {
+        self.insert_axis(linfa_array::Axis(1)).borrowed()
+    }
+}
+
+impl<'a> DatasetTargets<'a> for linfa_array::ArrayView2<'a, f64> {
+    type Predicted = Array2<f64>;
+
+    fn borrowed(&self) -> Result<Borrowed<'a>> {
+        Ok(Borrowed(TargetsView::Values(from_linfa(*self)?)))
+    }
+}
+
+impl<'a> Samples<'a> {
+    /// All samples of a dataset, borrowed; refuses what [`Features::new`] refuses, columns that were cut out of wider
+    /// rows, and weights.
+    pub fn from_linfa<T: DatasetTargets<'a>>(
+        dataset: &DatasetBase<linfa_array::ArrayView2<'a, f32>, T>,
+    ) -> Result<Self> {
+        if dataset.weights().is_some() {
+            return Err(Error::Weights);
+        }
+        Self::checked(from_linfa(dataset.records)?.into(), dataset.targets.borrowed()?.0)
+    }
+}
 
 impl Features {
-    /// Features with their classes, for linfa's classifiers; refuses values.
+    /// Features with their classes, borrowed, for linfa's classifiers; refuses values.
     ///
     /// # Shapes
     /// - records: `(images, dim)`
     /// - targets: `(images)`
-    pub fn to_linfa_classes(&self) -> Result<Dataset<f64, usize, Ix1>> {
-        let labels = self.labels("a classifier of linfa")?;
-        Ok(Dataset::new(array(self.values().mapv(f64::from)), Array1::from_vec(labels.to_vec())))
+    pub fn as_linfa_classes(&self) -> Result<DatasetView<'_, f32, usize, Ix1>> {
+        let labels = self.targets().labels().ok_or(Error::ClassesOnly { probe: "a classifier of linfa" })?;
+        Ok(DatasetBase::new(
+            to_linfa(self.into()).ok_or(Error::Layout)?,
+            linfa_array::ArrayView1::from(labels),
+        ))
     }
 
-    /// Features with their values, for linfa's regressions; classes become a one in the column of the class.
+    /// Features with their values in f64, copied, for linfa's regressions, which want both in one precision; classes
+    /// become a one in the column of the class.
     ///
     /// ```
     /// use lejepa_probe::{Features, Targets};
@@ -38,13 +102,19 @@ impl Features {
     /// - records: `(images, dim)`
     /// - targets: `(images, outputs)`
     pub fn to_linfa_values(&self) -> Dataset<f64, f64> {
+        let array = |values: ndarray::Array2<f64>| Array2::from_shape_fn(values.dim(), |index| values[index]);
         Dataset::new(array(self.values().mapv(f64::from)), array(self.targets().one_hot()))
     }
 }
 
-/// The same array of the version of `ndarray` that linfa uses.
-fn array(values: ndarray::Array2<f64>) -> Array2<f64> {
-    Array2::from_shape_fn(values.dim(), |index| values[index])
+/// A matrix of linfa's version of `ndarray`.
+pub(crate) fn from_linfa<'a, T>(values: linfa_array::ArrayView2<'a, T>) -> Result<Matrix<'a, T>> {
+    Matrix::new(values.to_slice().ok_or(Error::Layout)?, values.dim())
+}
+
+/// Rows as a matrix for linfa; nothing if they do not lie in memory row by row.
+pub(crate) fn to_linfa(rows: Rows<'_>) -> Option<linfa_array::ArrayView2<'_, f32>> {
+    linfa_array::ArrayView2::from_shape((rows.len(), rows.dim()), rows.slice()?).ok()
 }
 
 #[cfg(test)]
@@ -52,7 +122,9 @@ mod tests {
     use linfa::prelude::*;
     use linfa_linear::LinearRegression;
 
-    use crate::{Confusion, Features, RidgeSolution, Targets, accuracy, mean_squared_error, r_squared};
+    use crate::{
+        Confusion, Features, RidgeSolution, Solution, Targets, accuracy, mean_squared_error, r_squared,
+    };
 
     /// A penalty of next to nothing, and least squares by another decomposition.
     const TOLERANCE: f64 = 1e-7;
@@ -84,13 +156,13 @@ mod tests {
     fn confusion_and_accuracy_are_linfas() {
         let values = ndarray::Array2::zeros((6, 1));
         let features = Features::labelled(values, vec![0, 1, 1, 2, 2, 2], 3).unwrap();
-        let dataset = features.to_linfa_classes().unwrap();
+        let dataset = features.as_linfa_classes().unwrap();
         let predicted = vec![0, 1, 2, 2, 2, 0];
         let matrix = ndarray_linfa::Array1::from_vec(predicted.clone()).confusion_matrix(&dataset).unwrap();
         let labels = dataset.targets().to_vec();
         assert!((accuracy(&predicted, &labels) - f64::from(matrix.accuracy())).abs() < 1e-6);
         let accuracies = Confusion::new(&predicted, &labels).class_accuracies(3);
         assert_eq!(accuracies, [Some(1.), Some(0.5), Some(2. / 3.)]);
-        assert!(self::features().to_linfa_classes().is_err());
+        assert!(self::features().as_linfa_classes().is_err());
     }
 }

@@ -68,21 +68,23 @@ pub enum Error {
         probe: &'static str,
     },
     /// A setting that must be above zero.
-    #[error("`{setting}` must be a finite number above 0, got: {got}")]
+    #[error("`{setting}` must be {wanted}, got: {got}")]
     NotPositive {
         /// Its name.
         setting: &'static str,
-        /// Its value.
-        got: f64,
+        /// The condition that it must meet.
+        wanted: &'static str,
+        /// Its value or values.
+        got: String,
     },
     /// A share that leaves nothing on one side.
-    #[error("`holdout` must lie between 0 and 1, got: {got}")]
+    #[error("`holdout` must be between 0 and 1, got: {got}")]
     Holdout {
         /// Its value.
         got: f64,
     },
     /// An empty list of candidates.
-    #[error("at least one value is needed to choose from: `{setting}`")]
+    #[error("`{setting}` needs at least one value")]
     NothingToChoose {
         /// Its name.
         setting: &'static str,
@@ -96,6 +98,23 @@ pub enum Error {
     /// The principal directions of the features cannot be computed.
     #[error("the principal directions of the features cannot be computed: their scale is out of range")]
     NoEigenvectors,
+    /// Numbers that have gaps between them, or are not in the order of the rows.
+    #[error("a matrix must lie in memory row by row, without gaps")]
+    Layout,
+    /// A dataset whose samples count differently.
+    #[error("probes count every sample once, and the dataset has weights")]
+    Weights,
+    /// A dataset or parameters that linfa refuses.
+    #[error(transparent)]
+    Linfa(#[from] linfa::Error),
+    /// A classifier of linfa cannot be fitted.
+    #[error("{probe} cannot be fitted")]
+    Classifier {
+        /// Its name.
+        probe: &'static str,
+        /// The reason that it gives.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// Training left the numbers behind.
     #[error("the linear probe diverged: use a smaller learning rate than {rate}")]
     Diverged {

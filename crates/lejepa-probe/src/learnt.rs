@@ -4,18 +4,25 @@
 use std::collections::BTreeSet;
 
 use crate::features::Samples;
-use crate::{Error, Result, Targets};
+use crate::targets::TargetsView;
+use crate::{Error, Result};
 
 /// Columns of a probe's scores.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Columns {
-    /// The classes that have samples, rising, of all there are.
-    Classes { known: Vec<usize>, all: usize },
+pub enum Columns {
+    /// One for every class that has samples.
+    Classes {
+        /// These classes, rising.
+        known: Vec<usize>,
+        /// How many classes there are, with those that have none.
+        all: usize,
+    },
     /// So many values.
     Values(usize),
 }
 
 /// The targets of samples.
+#[derive(Debug, Clone)]
 pub(crate) struct Learnt<'a> {
     pub(crate) samples: Samples<'a>,
     pub(crate) columns: Columns,
@@ -61,7 +68,7 @@ impl Columns {
 impl<'a> Learnt<'a> {
     pub(crate) fn new(samples: Samples<'a>) -> Self {
         let (columns, own) = match samples.targets() {
-            Targets::Classes { labels, classes } => {
+            TargetsView::Classes { labels, classes } => {
                 let label = |sample| labels[samples.image(sample)];
                 let known: BTreeSet<usize> = (0..samples.len()).map(label).collect();
                 let known: Vec<usize> = known.into_iter().collect();
@@ -69,7 +76,7 @@ impl<'a> Learnt<'a> {
                 let own = (0..samples.len()).map(column).collect();
                 (Columns::Classes { known, all: *classes }, own)
             }
-            Targets::Values(values) => (Columns::Values(values.ncols()), Vec::new()),
+            TargetsView::Values(values) => (Columns::Values(values.dim().1), Vec::new()),
         };
         Self { samples, columns, own }
     }
@@ -78,8 +85,8 @@ impl<'a> Learnt<'a> {
     #[inline(always)]
     pub(crate) fn add(&self, sample: usize, weight: f64, sums: &mut [f64]) {
         match self.samples.targets() {
-            Targets::Classes { .. } => sums[self.own[sample] as usize] += weight,
-            Targets::Values(values) => {
+            TargetsView::Classes { .. } => sums[self.own[sample] as usize] += weight,
+            TargetsView::Values(values) => {
                 let row = values.row(self.samples.image(sample));
                 sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += weight * value);
             }

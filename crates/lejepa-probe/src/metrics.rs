@@ -1,4 +1,7 @@
 //! How good predictions are.
+//!
+//! linfa's metrics take the predictions of a [`Model`](crate::Model) too. These are in f64, take scores, and hold no
+//! matrix of all classes, of which there may be hundreds of thousands.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! What is kept of scores: the first few classes of every query.
 
+use crate::Result;
 use crate::learnt::Columns;
-use crate::{Result, Scores};
 
 /// The classes with the highest scores of every query, the highest first; of equals the smallest class.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,15 +10,14 @@ pub struct Ranking {
     length: usize,
     /// `(queries, length)`
     classes: Vec<usize>,
+    /// Queries without a neighbour.
+    pub(crate) alone: usize,
 }
-
-/// Takes the scores of queries, column by column, in the order of the queries.
-pub(crate) type Take<'a> = dyn FnMut(&[f64]) + 'a;
 
 impl Ranking {
     /// Of at most so many classes, and of none without training samples.
     pub(crate) fn new(columns: &Columns, count: usize) -> Result<Self> {
-        Ok(Self { length: columns.known()?.len().min(count), classes: Vec::new() })
+        Ok(Self { length: columns.known()?.len().min(count), classes: Vec::new(), alone: 0 })
     }
 
     /// One more query.
@@ -44,40 +43,17 @@ impl Ranking {
         self.classes.chunks(self.length.max(1)).filter_map(|best| best.first().copied()).collect()
     }
 
+    /// Queries that had no sample near enough and took what their nearest says.
+    pub fn alone(&self) -> usize {
+        self.alone
+    }
+
     /// The share of queries whose label is among the `k` highest scores.
     pub fn top(&self, k: usize, labels: &[usize]) -> f64 {
         let best = self.classes.chunks(self.length.max(1)).map(|best| &best[..k.min(best.len())]);
         let found = best.zip(labels).filter(|(best, label)| best.contains(label)).count();
         found as f64 / labels.len().max(1) as f64
     }
-}
-
-/// The scores of all outputs: `absent` for classes without samples.
-pub(crate) fn dense(
-    columns: &Columns,
-    (queries, absent): (usize, f64),
-    visit: impl FnOnce(&mut Take<'_>) -> Result<()>,
-) -> Result<Scores> {
-    let mut scores = Scores::from_elem((queries, columns.outputs()), absent);
-    let mut rows = scores.outer_iter_mut();
-    visit(&mut |row| {
-        if let Some(to) = rows.next() {
-            columns.spread(row, to);
-        }
-    })?;
-    Ok(scores)
-}
-
-/// The first `count` classes of every query.
-pub(crate) fn rank(
-    columns: &Columns,
-    count: usize,
-    visit: impl FnOnce(&mut Take<'_>) -> Result<()>,
-) -> Result<Ranking> {
-    let mut ranking = Ranking::new(columns, count)?;
-    let known = columns.known()?;
-    visit(&mut |row| ranking.push(row, known))?;
-    Ok(ranking)
 }
 
 #[cfg(test)]

@@ -2,14 +2,17 @@
 
 use std::ops::Range;
 
-use ndarray::{Array2, ArrayView1};
+use ndarray::{Array2, ArrayView1, s};
 
-use crate::{Error, Result};
+use crate::matrix::Matrix;
+use crate::{Error, Features, Result};
 
-/// Features `(rows, dim)`: all of a matrix, or those of its rows that were chosen.
+/// Features `(rows, dim)`: all of a matrix, or those of its rows that were chosen. A row of several tokens holds
+/// one after the other, and `dim` numbers in all.
 #[derive(Debug, Clone, Copy)]
 pub struct Rows<'a> {
-    values: &'a Array2<f32>,
+    values: Matrix<'a, f32>,
+    tokens: usize,
     places: Places<'a>,
 }
 
@@ -25,14 +28,34 @@ enum Places<'a> {
 
 impl<'a> From<&'a Array2<f32>> for Rows<'a> {
     fn from(values: &'a Array2<f32>) -> Self {
-        Self { values, places: Places::Following { first: 0, count: values.nrows() } }
+        Matrix::from(values).into()
+    }
+}
+
+impl<'a> From<Matrix<'a, f32>> for Rows<'a> {
+    fn from(values: Matrix<'a, f32>) -> Self {
+        Self { values, tokens: 1, places: Places::Following { first: 0, count: values.dim().0 } }
+    }
+}
+
+impl<'a> From<&'a Features> for Rows<'a> {
+    fn from(features: &'a Features) -> Self {
+        Self { tokens: features.tokens(), ..features.values().into() }
     }
 }
 
 impl<'a> Rows<'a> {
-    /// Those rows of a matrix, which must all be there.
-    pub(crate) fn chosen(values: &'a Array2<f32>, rows: &'a [usize]) -> Self {
-        Self { values, places: Places::Chosen(rows) }
+    /// Those of the rows, which must be all of a matrix and hold them all.
+    pub(crate) fn chosen(self, rows: &'a [usize]) -> Self {
+        Self { places: Places::Chosen(rows), ..self }
+    }
+
+    /// All numbers, if they lie in memory row by row.
+    pub(crate) fn slice(&self) -> Option<&'a [f32]> {
+        match self.places {
+            Places::Following { first, count } => self.values.slice(first..first + count),
+            Places::Chosen(_) => None,
+        }
     }
 
     /// How many there are.
@@ -50,16 +73,26 @@ impl<'a> Rows<'a> {
 
     /// Length of a row.
     pub fn dim(&self) -> usize {
-        self.values.ncols()
+        self.values.dim().1
     }
 
     /// One of them.
     #[inline(always)]
     pub(crate) fn row(&self, index: usize) -> ArrayView1<'a, f32> {
-        self.values.row(match self.places {
+        let place = match self.places {
             Places::Following { first, .. } => first + index,
             Places::Chosen(rows) => rows[index],
-        })
+        };
+        self.values.row(place)
+    }
+
+    /// The tokens of one of them, for a probe that tells them apart; a plain row is one token.
+    ///
+    /// # Shapes
+    /// - each `(dim / tokens)`
+    pub fn tokens(&self, index: usize) -> impl ExactSizeIterator<Item = ArrayView1<'a, f32>> + use<'a> {
+        let (row, dim) = (self.row(index), self.dim() / self.tokens);
+        (0..self.tokens).map(move |token| row.slice_move(s![token * dim..(token + 1) * dim]))
     }
 
     /// Some that follow each other.
@@ -70,7 +103,7 @@ impl<'a> Rows<'a> {
             }
             Places::Chosen(rows) => Places::Chosen(&rows[range]),
         };
-        Self { values: self.values, places }
+        Self { places, ..*self }
     }
 
     /// Parts of so many rows, with the number of the first of each.

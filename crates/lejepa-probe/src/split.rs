@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use lejepa_data::{Purpose, generator};
 use rand::seq::SliceRandom;
 
+use crate::Chosen;
 use crate::features::Samples;
-use crate::{Chosen, Targets};
+use crate::targets::TargetsView;
 
 /// Samples below which a share of them says little: then every sample is held out once.
 const ENOUGH: usize = 500;
@@ -68,8 +69,8 @@ fn members(samples: Samples<'_>) -> Vec<Vec<usize>> {
     let mut classes: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for image in (0..samples.len()).map(|sample| samples.image(sample)) {
         let class = match samples.targets() {
-            Targets::Classes { labels, .. } => labels[image],
-            Targets::Values(_) => 0,
+            TargetsView::Classes { labels, .. } => labels[image],
+            TargetsView::Values(_) => 0,
         };
         classes.entry(class).or_default().push(image);
     }

@@ -2,6 +2,7 @@
 
 use ndarray::Array2;
 
+use crate::matrix::Matrix;
 use crate::{Error, Result};
 
 /// One target per image.
@@ -18,13 +19,17 @@ pub enum Targets {
     Values(Array2<f64>),
 }
 
+/// Borrowed targets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum TargetsView<'a> {
+    Classes { labels: &'a [usize], classes: usize },
+    Values(Matrix<'a, f64>),
+}
+
 impl Targets {
     /// Images.
     pub fn len(&self) -> usize {
-        match self {
-            Self::Classes { labels, .. } => labels.len(),
-            Self::Values(values) => values.nrows(),
-        }
+        self.view().len()
     }
 
     /// Whether there is none.
@@ -63,20 +68,35 @@ impl Targets {
         }
     }
 
-    pub(crate) fn check(&self) -> Result<()> {
-        if self.outputs() == 0 {
-            return Err(Error::NoColumns);
-        }
+    pub(crate) fn view(&self) -> TargetsView<'_> {
         match self {
+            Self::Classes { labels, classes } => TargetsView::Classes { labels, classes: *classes },
+            Self::Values(values) => TargetsView::Values(values.into()),
+        }
+    }
+}
+
+impl TargetsView<'_> {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Classes { labels, .. } => labels.len(),
+            Self::Values(values) => values.dim().0,
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        match self {
+            Self::Classes { classes: 0, .. } => Err(Error::NoColumns),
             Self::Classes { labels, classes } => {
                 match labels.iter().enumerate().find(|&(_, label)| label >= classes) {
                     Some((index, &label)) => Err(Error::Label { index, classes: *classes, label }),
                     None => Ok(()),
                 }
             }
+            Self::Values(values) if values.dim().1 == 0 => Err(Error::NoColumns),
             Self::Values(values) => {
-                let broken = |row: ndarray::ArrayView1<'_, f64>| row.iter().any(|value| !value.is_finite());
-                match values.outer_iter().position(broken) {
+                let broken = |row: &usize| values.row(*row).iter().any(|value| !value.is_finite());
+                match (0..values.dim().0).find(broken) {
                     Some(index) => Err(Error::TargetNotFinite { index }),
                     None => Ok(()),
                 }

@@ -6,7 +6,8 @@
 use std::ops::ControlFlow;
 
 use lejepa_probe::{
-    Error, Features, Kernel, Knn, Linear, Logistic, Radius, Ranking, Result, Ridge, Samples, Watch, unwatched,
+    Error, Estimator, Features, Fitted, Kernel, Knn, Linear, Logistic, Radius, Ranking, Result, Ridge,
+    Samples, Solution, Watch, unwatched,
 };
 use ndarray::Array2;
 
@@ -53,14 +54,11 @@ fn all(
     let mut ask = |name, ask: &mut dyn FnMut(&mut Watch<'_>) -> Result<Ranking>| (name, ask(watch));
     vec![
         ask("k-NN", &mut |watch| Ok(Knn::rankings(&[&knn], train, queries, 3, watch)?.swap_remove(0))),
-        ask("radius", &mut |watch| {
-            let (solution, _) = radius.fit(train, 0, watch)?;
-            Ok(solution.ranking(queries, 3, watch)?.0)
-        }),
-        ask("kernel", &mut |watch| kernel.fit(train, 0, watch)?.0.ranking(queries, 3, watch)),
-        ask("ridge", &mut |watch| ridge.fit(train, 0, watch)?.0.ranking(queries, 3, watch)),
-        ask("logistic", &mut |watch| logistic.fit(train, 0, watch)?.0.ranking(queries, 3, watch)),
-        ask("linear", &mut |watch| linear.fit(train, 0, watch)?.0.ranking(queries, 3, watch)),
+        ask("radius", &mut |watch| radius.fit(train, 0, watch)?.solution.ranking(queries, 3, watch)),
+        ask("kernel", &mut |watch| kernel.fit(train, 0, watch)?.solution.ranking(queries, 3, watch)),
+        ask("ridge", &mut |watch| ridge.fit(train, 0, watch)?.solution.ranking(queries, 3, watch)),
+        ask("logistic", &mut |watch| logistic.fit(train, 0, watch)?.solution.ranking(queries, 3, watch)),
+        ask("linear", &mut |watch| linear.fit(train, 0, watch)?.solution.ranking(queries, 3, watch)),
     ]
 }
 
@@ -168,7 +166,8 @@ fn what_is_chosen_with_ten_shots_is_nearly_the_best_there_was() {
     let accuracy = |c: Vec<f64>, draw: usize| {
         let train = features(10 * CLASSES, 1000 * (draw + 1), 1.);
         let logistic = Logistic { c: Some(c), holdout: 0.1, steps: 1000 };
-        let (solution, choice) = unwatched(|watch| logistic.fit(&train, 0, watch)).unwrap();
+        let Fitted { solution, choice } = unwatched(|watch| logistic.fit(&train, 0, watch)).unwrap();
+        let choice = choice.unwrap();
         let ranking = unwatched(|watch| solution.ranking(queries.values(), 1, watch)).unwrap();
         (ranking.top(1, labels), choice.held_out)
     };
@@ -188,7 +187,8 @@ fn logistic_regression_does_not_depend_on_the_unit_of_the_features() {
     let answers = |unit: f32| {
         let scaled = |features: &Features| features.values().mapv(|value| value * unit);
         let train = Features::new(scaled(&train), train.targets().clone()).unwrap();
-        let (solution, choice) = unwatched(|watch| logistic.fit(&train, 0, watch)).unwrap();
+        let Fitted { solution, choice } = unwatched(|watch| logistic.fit(&train, 0, watch)).unwrap();
+        let choice = choice.unwrap();
         (choice.value, unwatched(|watch| solution.ranking(&scaled(&queries), 1, watch)).unwrap())
     };
     let expected = answers(1.);

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use lejepa_probe::{
-    Choice, Chosen, Error, Features, Kernel, Knn, Linear, Logistic, Radius, Result, Ridge, Scores, Targets,
-    predicted, unwatched,
+    Choice, Chosen, Error, Estimator, Features, Kernel, Knn, Linear, Logistic, Radius, Result, Ridge, Scores,
+    Solution, Targets, predicted, unwatched,
 };
 use ndarray::{Array2, array, s};
 
@@ -20,6 +20,9 @@ fn uneven() -> Features {
 
 /// The scores of every probe.
 fn all(train: &Features, queries: &Array2<f32>) -> Vec<(&'static str, Result<Scores>)> {
+    fn scores<P: Estimator>(settings: &P, train: &Features, queries: &Array2<f32>) -> Result<Scores> {
+        unwatched(|watch| settings.fit(train, 0, watch))?.solution.scores(queries)
+    }
     let linear = Linear {
         learning_rates: vec![1e-2, 3e-2],
         holdout: 0.1,
@@ -34,18 +37,11 @@ fn all(train: &Features, queries: &Array2<f32>) -> Vec<(&'static str, Result<Sco
     let kernel = Kernel { bandwidths: vec![0.1, 0.2], holdout: 0.1 };
     vec![
         ("k-NN", Knn { k: 1, temperature: 0.07 }.scores(train, queries)),
-        (
-            "radius",
-            unwatched(|watch| radius.fit(train, 0, watch))
-                .and_then(|(fit, _)| Ok(fit.scores(queries)?.scores)),
-        ),
-        ("kernel", unwatched(|watch| kernel.fit(train, 0, watch)).and_then(|(fit, _)| fit.scores(queries))),
-        ("ridge", unwatched(|watch| ridge.fit(train, 0, watch)).and_then(|(fit, _)| fit.scores(queries))),
-        (
-            "logistic",
-            unwatched(|watch| logistic.fit(train, 0, watch)).and_then(|(fit, _)| fit.scores(queries)),
-        ),
-        ("linear", unwatched(|watch| linear.fit(train, 0, watch)).and_then(|(fit, _)| fit.scores(queries))),
+        ("radius", scores(&radius, train, queries)),
+        ("kernel", scores(&kernel, train, queries)),
+        ("ridge", scores(&ridge, train, queries)),
+        ("logistic", scores(&logistic, train, queries)),
+        ("linear", scores(&linear, train, queries)),
     ]
 }
 
@@ -108,8 +104,8 @@ fn more_neighbours_than_samples_are_all_of_them() {
 fn one_sample_per_class_gives_the_middle_value() {
     let train = Features::labelled(array![[0., 1.], [1., 0.]], vec![0, 1], 2).unwrap();
     let ridge = Ridge { lambdas: Some(vec![100., 1e-2, 1.]), holdout: 0.1 };
-    let (_, choice) = unwatched(|watch| ridge.fit(&train, 0, watch)).unwrap();
-    assert_eq!(choice, Choice { value: 1., held_out: 0, by: Chosen::Middle });
+    let choice = unwatched(|watch| ridge.fit(&train, 0, watch)).unwrap().choice;
+    assert_eq!(choice, Some(Choice { value: 1., held_out: 0, by: Chosen::Middle }));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use lejepa_probe::{
-    Features, KernelSolution, Knn, Logistic, LogisticProblem, RadiusSolution, Ridge, RidgeSolution, Targets,
-    accuracy, dinov2_path, predicted, unwatched,
+    Estimator, Features, Fitted, KernelSolution, Knn, Logistic, LogisticProblem, RadiusSolution, Ridge,
+    RidgeSolution, Solution, Targets, accuracy, dinov2_path, predicted, unwatched,
 };
 use ndarray::Array2;
 use safetensors::{Dtype, SafeTensors};
@@ -94,7 +94,7 @@ fn radius_scores_agree_with_numpy() {
     let bytes = golden();
     let (golden, train, test) = sets(&bytes);
     for (name, radius) in [("radius_6.0.scores", 6.), ("radius_8.0.scores", 8.)] {
-        let found = RadiusSolution::new(&train, radius).scores(test.values()).unwrap();
+        let found = RadiusSolution::new(&train, radius).scores_and_alone(test.values()).unwrap();
         let expected = matrix(&golden, name);
         let alone = expected.column(0).iter().filter(|score| score.is_nan()).count();
         assert_eq!(found.alone, alone, "{name}");
@@ -150,11 +150,13 @@ fn settings_are_chosen_on_training_features_alone() {
     let (_, train, test) = sets(&bytes);
     let correct = |scores| accuracy(&predicted(&scores), labels(&test));
     let ridge = Ridge { lambdas: Some(vec![1e-3, 1., 1e3, 1e9]), holdout: 0.2 };
-    let (solution, choice) = unwatched(|watch| ridge.fit(&train, 0, watch)).unwrap();
+    let Fitted { solution, choice } = unwatched(|watch| ridge.fit(&train, 0, watch)).unwrap();
+    let choice = choice.unwrap();
     assert!(choice.value < 1e9 && choice.held_out == train.len(), "{choice:?}");
     assert!(correct(solution.scores(test.values()).unwrap()) > 0.75);
     let logistic = Logistic { c: Some(dinov2_path()), holdout: 0.1, steps: 1000 };
-    let (solution, choice) = unwatched(|watch| logistic.fit(&train, 0, watch)).unwrap();
+    let Fitted { solution, choice } = unwatched(|watch| logistic.fit(&train, 0, watch)).unwrap();
+    let choice = choice.unwrap();
     assert!((1e-5..1e2).contains(&choice.value), "{choice:?}");
     assert!(correct(solution.scores(test.values()).unwrap()) > 0.75);
 }

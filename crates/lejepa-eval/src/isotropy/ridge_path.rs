@@ -1,6 +1,6 @@
 //! Ridge at several penalties, with its coefficients.
 
-use lejepa_probe::{Features, RidgeSolution, Scores};
+use lejepa_probe::{Features, RidgeSolution, Scores, Solution};
 use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
 
 use super::moments::mean;

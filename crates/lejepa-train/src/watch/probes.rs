@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lejepa_probe::{Features, Knn, Ridge, accuracy, predicted, unwatched};
+use lejepa_probe::{Estimator, Features, Knn, Ridge, Solution, accuracy, predicted, unwatched};
 use ndarray::{Array2, Axis};
 
 use crate::Result;
@@ -90,11 +90,11 @@ impl ProbeSplit {
         let bank = Features::labelled(bank, self.bank.labels.clone(), classes)?;
         let queries = features.select(Axis(0), &self.queries.rows);
         let ridge = Ridge { lambdas: None, holdout: CHOSEN_ON };
-        let (solution, _lambda) = unwatched(|watch| ridge.fit(&bank, SEED, watch))?;
+        let ridge = unwatched(|watch| ridge.fit(&bank, SEED, watch))?.solution;
         let correct = |scores| accuracy(&predicted(&scores), &self.queries.labels);
         Ok(ProbeScores {
             knn: correct(KNN.scores(&bank, &queries)?),
-            linear: correct(solution.scores(&queries)?),
+            linear: correct(ridge.scores(&queries)?),
         })
     }
 }

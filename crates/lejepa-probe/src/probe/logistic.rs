@@ -13,17 +13,22 @@ use faer::{Mat, MatRef};
 use serde::{Deserialize, Serialize};
 
 use crate::centred::{block_rows, centred, mean_variance, product};
-use crate::choice::{Candidates, ScoreKind};
+use crate::choice::{Candidates, ScoreKind, a_tenth};
+use crate::demand::{BLOCKS, Size};
+use crate::estimator::{Estimator, Fitted};
 use crate::features::Samples;
-use crate::lbfgs::{Lbfgs, Stop};
+use crate::lbfgs::{Lbfgs, MEMORY, Stop};
 use crate::learnt::{Columns, Learnt};
 use crate::losses::{Losses, Turned};
+use crate::params::{Params, ValidParams};
 use crate::principal::Principal;
-use crate::ranking::{Ranking, Take, dense, rank};
 use crate::rows::Rows;
+use crate::settings::{all_positive, positive, share, whole};
 use crate::skinny::WIDTH;
+use crate::softmax::softmax;
+use crate::solution::{Solution, Take};
 use crate::watch::{Watch, unwatched};
-use crate::{Choice, Error, Result, Scores};
+use crate::{Choice, Result};
 
 /// The probe's settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,6 +45,11 @@ pub struct Logistic {
     #[serde(default = "default_steps")]
     pub steps: usize,
 }
+
+/// Settings as linfa has them.
+pub type LogisticParams = Params<Logistic>;
+/// The same, checked.
+pub type LogisticValidParams = ValidParams<Logistic>;
 
 /// `10^linspace(-6, 5, 45)`.
 pub fn dinov2_path() -> Vec<f64> {
@@ -96,20 +106,68 @@ struct Path {
 }
 
 impl Logistic {
-    /// `logistic:scaled:holdout0.1:cls`, with the kind of features and how `C` was chosen
-    pub fn protocol(&self, features: &str, choice: Option<&Choice>) -> String {
+    /// DINOv2's path of `C` to choose from.
+    pub fn params() -> LogisticParams {
+        Self { c: None, holdout: a_tenth(), steps: default_steps() }.into()
+    }
+}
+
+impl LogisticParams {
+    /// Values of `C` to choose from, as scikit-learn's.
+    pub fn c(self, c: Vec<f64>) -> Self {
+        self.with(|logistic| logistic.c = Some(c))
+    }
+
+    /// Share of the training features on which `C` is chosen.
+    pub fn holdout(self, holdout: f64) -> Self {
+        self.with(|logistic| logistic.holdout = holdout)
+    }
+
+    /// Steps at most for each `C`.
+    pub fn steps(self, steps: usize) -> Self {
+        self.with(|logistic| logistic.steps = steps)
+    }
+}
+
+impl Estimator for Logistic {
+    type Solution<'a> = LogisticSolution;
+
+    const NAME: &'static str = "logistic";
+    const SETTING: &'static str = "C";
+
+    fn check(&self) -> Result<()> {
+        self.c.as_deref().map_or(Ok(()), |values| all_positive("c", values))?;
+        whole("steps", self.steps)?;
+        share(self.holdout)
+    }
+
+    fn given(&self) -> &[f64] {
+        self.c.as_deref().unwrap_or_default()
+    }
+
+    /// `logistic:scaled:holdout0.1:cls`
+    fn protocol(&self, features: &str, choice: Option<&Choice>) -> String {
         let scaled = if self.c.is_none() { "scaled:" } else { "" };
         format!("logistic:{scaled}{}:{features}", Choice::tag(choice, self.holdout))
     }
 
-    /// Chooses `C` on held-out training features, then fits all of them. Returns the choice too.
-    pub fn fit<'a>(
+    fn memory(&self, size: Size) -> u64 {
+        let [samples, dim, outputs, _] = size.of();
+        let parameters = (samples.min(dim) + 16).saturating_mul(outputs);
+        // Remembered steps, what a step needs, and sums of every thread.
+        let copies = 2 * MEMORY as u64 + 12 + rayon::current_num_threads() as u64;
+        // The matrix, its vectors, and what the decomposition needs.
+        let square = size.square().saturating_mul(4);
+        let numbers = parameters.saturating_mul(copies).saturating_add(square);
+        Size::bytes(numbers, size_of::<f64>()).saturating_add(BLOCKS)
+    }
+
+    fn learn<'a>(
         &self,
-        train: impl Into<Samples<'a>>,
+        train: Samples<'a>,
         seed: u64,
         watch: &mut Watch<'_>,
-    ) -> Result<(LogisticSolution, Choice)> {
-        let train = train.into();
+    ) -> Result<Fitted<LogisticSolution>> {
         train.needs_classes(NAME)?;
         let unit = if self.c.is_none() { 1. / mean_variance(train.rows()) } else { 1. };
         let path = dinov2_path();
@@ -137,7 +195,8 @@ impl Logistic {
         })?;
         let mut watch = watch.part(0.9, 1.);
         let mut problem = LogisticProblem::prepare(train, KEPT, &mut watch)?;
-        Ok((problem.fit_watched(choice.value * unit, self.steps, &mut watch)?, choice))
+        let solution = problem.fit_watched(choice.value * unit, self.steps, &mut watch)?;
+        Ok(Fitted { solution, choice: Some(choice) })
     }
 }
 
@@ -182,9 +241,7 @@ impl<'a> LogisticProblem<'a> {
 
     /// The same, for a caller who may stop it.
     pub fn fit_watched(&mut self, c: f64, steps: usize, watch: &mut Watch<'_>) -> Result<LogisticSolution> {
-        if !(c.is_finite() && c > 0.) {
-            return Err(Error::NotPositive { setting: "c", got: c });
-        }
+        positive("c", c)?;
         let losses = Losses {
             rows: match &self.kept {
                 Some(rows) => Turned::Kept(rows),
@@ -260,28 +317,13 @@ impl Path {
     }
 }
 
-impl LogisticSolution {
-    /// The probability of every class: 0 for a class without training samples.
-    ///
-    /// # Shapes
-    /// - `queries`: `(queries, dim)`
-    /// - result: `(queries, classes)`
-    pub fn scores<'q>(&self, queries: impl Into<Rows<'q>>) -> Result<Scores> {
-        let queries = queries.into();
-        dense(&self.columns, (queries.len(), 0.), |take| unwatched(|watch| self.visit(queries, watch, take)))
+/// The probability of every class.
+impl Solution for LogisticSolution {
+    fn columns(&self) -> &Columns {
+        &self.columns
     }
 
-    /// The first `count` classes of every query.
-    pub fn ranking<'q>(
-        &self,
-        queries: impl Into<Rows<'q>>,
-        count: usize,
-        watch: &mut Watch<'_>,
-    ) -> Result<Ranking> {
-        rank(&self.columns, count, |take| self.visit(queries.into(), watch, take))
-    }
-
-    fn visit(&self, queries: Rows<'_>, watch: &mut Watch<'_>, take: &mut Take<'_>) -> Result<()> {
+    fn visit(&self, queries: Rows<'_>, watch: &mut Watch<'_>, take: &mut Take<'_>) -> Result<usize> {
         let queries = queries.of_length(self.mean.len())?;
         let mut scores = vec![0.; self.intercept.len()];
         for (first, block) in queries.blocks(block_rows(queries.dim())) {
@@ -295,16 +337,8 @@ impl LogisticSolution {
                 take(&scores);
             }
         }
-        Ok(())
+        Ok(0)
     }
-}
-
-/// Scores become probabilities.
-pub(crate) fn softmax(scores: &mut [f64]) {
-    let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    scores.iter_mut().for_each(|score| *score = (*score - largest).exp());
-    let total: f64 = scores.iter().sum();
-    scores.iter_mut().for_each(|score| *score /= total);
 }
 
 #[cfg(test)]
@@ -312,7 +346,7 @@ mod tests {
     use ndarray::Array2;
 
     use super::*;
-    use crate::Features;
+    use crate::{Features, Scores};
 
     /// Both minima are as near as the decrement says.
     const SAME: f64 = 1e-5;

@@ -10,17 +10,21 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::choice::{Candidates, ScoreKind};
+use crate::choice::{Candidates, ScoreKind, a_tenth};
+use crate::demand::{Size, distances_memory};
 use crate::distance::{Distances, scale};
+use crate::estimator::{Estimator, Fitted};
 use crate::features::Samples;
-use crate::learnt::Learnt;
+use crate::learnt::{Columns, Learnt};
 use crate::nearest::{Found, LANES, Nearest, any_from, largest};
-use crate::ranking::{Ranking, Take, dense, rank};
+use crate::params::{Params, ValidParams};
 use crate::real::Real;
 use crate::rows::Rows;
+use crate::settings::{all_positive, positive, share};
+use crate::solution::{Solution, Take};
 use crate::tiles::Visitor;
-use crate::watch::{Watch, unwatched};
-use crate::{Choice, Error, Result, Scores};
+use crate::watch::Watch;
+use crate::{Choice, Result};
 
 /// The probe's settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,10 +37,15 @@ pub struct Kernel {
     pub holdout: f64,
 }
 
+/// Settings as linfa has them.
+pub type KernelParams = Params<Kernel>;
+/// The same, checked.
+pub type KernelValidParams = ValidParams<Kernel>;
+
 /// A fitted probe: all training features and a bandwidth.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct KernelSolution<'a> {
-    train: Samples<'a>,
+    learnt: Learnt<'a>,
     bandwidth: f64,
 }
 
@@ -51,19 +60,50 @@ const SMALL: usize = 1 << 30;
 const NEGLIGIBLE: f64 = 40.;
 
 impl Kernel {
-    /// `kernel:holdout0.1:cls`, with the kind of features and how the bandwidth was chosen
-    pub fn protocol(&self, features: &str, choice: Option<&Choice>) -> String {
+    /// Bandwidths to choose from.
+    pub fn params(bandwidths: Vec<f64>) -> KernelParams {
+        Self { bandwidths, holdout: a_tenth() }.into()
+    }
+}
+
+impl KernelParams {
+    /// Share of the training features on which the bandwidth is chosen.
+    pub fn holdout(self, holdout: f64) -> Self {
+        self.with(|kernel| kernel.holdout = holdout)
+    }
+}
+
+impl Estimator for Kernel {
+    type Solution<'a> = KernelSolution<'a>;
+
+    const NAME: &'static str = "kernel";
+    const SETTING: &'static str = "h";
+
+    fn check(&self) -> Result<()> {
+        all_positive("bandwidths", &self.bandwidths)?;
+        share(self.holdout)
+    }
+
+    fn given(&self) -> &[f64] {
+        &self.bandwidths
+    }
+
+    /// `kernel:holdout0.1:cls`
+    fn protocol(&self, features: &str, choice: Option<&Choice>) -> String {
         format!("kernel:{}:{features}", Choice::tag(choice, self.holdout))
     }
 
-    /// Chooses the bandwidth on held-out training features. Returns the choice, a multiple, too.
-    pub fn fit<'a>(
+    fn memory(&self, size: Size) -> u64 {
+        distances_memory(size, self.bandwidths.len())
+    }
+
+    /// The choice is a multiple.
+    fn learn<'a>(
         &self,
-        train: impl Into<Samples<'a>>,
+        train: Samples<'a>,
         seed: u64,
         watch: &mut Watch<'_>,
-    ) -> Result<(KernelSolution<'a>, Choice)> {
-        let train = train.into();
+    ) -> Result<Fitted<KernelSolution<'a>>> {
         let candidates = Candidates {
             setting: "bandwidths",
             values: &self.bandwidths,
@@ -81,50 +121,28 @@ impl Kernel {
                 place += 1;
             })
         })?;
-        Ok((KernelSolution::new(train, choice.value * scale(train.rows())), choice))
+        let solution = KernelSolution::new(train, choice.value * scale(train.rows()));
+        Ok(Fitted { solution, choice: Some(choice) })
     }
 }
 
 impl<'a> KernelSolution<'a> {
     /// Remembers samples; `bandwidth` is `h`, a distance between features.
     pub fn new(train: impl Into<Samples<'a>>, bandwidth: f64) -> Self {
-        Self { train: train.into(), bandwidth }
+        Self { learnt: Learnt::new(train.into()), bandwidth }
+    }
+}
+
+/// The weighted mean of the targets.
+impl Solution for KernelSolution<'_> {
+    fn columns(&self) -> &Columns {
+        &self.learnt.columns
     }
 
-    /// The weighted mean of the targets.
-    ///
-    /// # Shapes
-    /// - `queries`: `(queries, dim)`
-    /// - result: `(queries, outputs)`
-    pub fn scores<'q>(&self, queries: impl Into<Rows<'q>>) -> Result<Scores> {
-        let (learnt, queries) = (Learnt::new(self.train), queries.into());
-        dense(&learnt.columns, (queries.len(), 0.), |take| {
-            unwatched(|watch| self.visit(&learnt, queries, watch, take))
-        })
-    }
-
-    /// The first `count` classes of every query.
-    pub fn ranking<'q>(
-        &self,
-        queries: impl Into<Rows<'q>>,
-        count: usize,
-        watch: &mut Watch<'_>,
-    ) -> Result<Ranking> {
-        let learnt = Learnt::new(self.train);
-        rank(&learnt.columns, count, |take| self.visit(&learnt, queries.into(), watch, take))
-    }
-
-    fn visit(
-        &self,
-        learnt: &Learnt<'_>,
-        queries: Rows<'_>,
-        watch: &mut Watch<'_>,
-        take: &mut Take<'_>,
-    ) -> Result<()> {
-        if !(self.bandwidth.is_finite() && self.bandwidth > 0.) {
-            return Err(Error::NotPositive { setting: "bandwidth", got: self.bandwidth });
-        }
-        smoothed(learnt, queries, &[self.bandwidth], watch, take)
+    fn visit(&self, queries: Rows<'_>, watch: &mut Watch<'_>, take: &mut Take<'_>) -> Result<usize> {
+        positive("bandwidth", self.bandwidth)?;
+        smoothed(&self.learnt, queries, &[self.bandwidth], watch, take)?;
+        Ok(0)
     }
 }
 
@@ -254,7 +272,7 @@ mod tests {
     use ndarray::{Array2, array};
 
     use super::*;
-    use crate::{Features, Targets};
+    use crate::{Features, Targets, unwatched};
 
     #[test]
     fn far_from_all_samples_the_nearest_decides() {

@@ -8,17 +8,21 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::choice::{Candidates, ScoreKind};
+use crate::choice::{Candidates, ScoreKind, a_tenth};
+use crate::demand::{Size, distances_memory};
 use crate::distance::{Distances, scale};
+use crate::estimator::{Estimator, Fitted};
 use crate::features::Samples;
-use crate::learnt::Learnt;
+use crate::learnt::{Columns, Learnt};
 use crate::nearest::{Found, LANES, Nearest, any_from};
-use crate::ranking::{Ranking, Take, dense, rank};
+use crate::params::{Params, ValidParams};
 use crate::real::Real;
 use crate::rows::Rows;
+use crate::settings::{all_positive, positive, share};
+use crate::solution::{Solution, Take, dense};
 use crate::tiles::Visitor;
 use crate::watch::{Watch, unwatched};
-use crate::{Choice, Error, Result, Scores};
+use crate::{Choice, Result, Scores};
 
 /// The probe's settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,10 +35,15 @@ pub struct Radius {
     pub holdout: f64,
 }
 
+/// Settings as linfa has them.
+pub type RadiusParams = Params<Radius>;
+/// The same, checked.
+pub type RadiusValidParams = ValidParams<Radius>;
+
 /// A fitted probe: all training features and a radius.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct RadiusSolution<'a> {
-    train: Samples<'a>,
+    learnt: Learnt<'a>,
     radius: f64,
 }
 
@@ -54,19 +63,50 @@ const CONTENDERS: usize = 8;
 const SINGLE_LIMIT: f64 = 1e-3;
 
 impl Radius {
-    /// `radius:holdout0.1:cls`, with the kind of features and how the radius was chosen
-    pub fn protocol(&self, features: &str, choice: Option<&Choice>) -> String {
+    /// Radii to choose from.
+    pub fn params(radii: Vec<f64>) -> RadiusParams {
+        Self { radii, holdout: a_tenth() }.into()
+    }
+}
+
+impl RadiusParams {
+    /// Share of the training features on which the radius is chosen.
+    pub fn holdout(self, holdout: f64) -> Self {
+        self.with(|radius| radius.holdout = holdout)
+    }
+}
+
+impl Estimator for Radius {
+    type Solution<'a> = RadiusSolution<'a>;
+
+    const NAME: &'static str = "radius k-NN";
+    const SETTING: &'static str = "r";
+
+    fn check(&self) -> Result<()> {
+        all_positive("radii", &self.radii)?;
+        share(self.holdout)
+    }
+
+    fn given(&self) -> &[f64] {
+        &self.radii
+    }
+
+    /// `radius:holdout0.1:cls`
+    fn protocol(&self, features: &str, choice: Option<&Choice>) -> String {
         format!("radius:{}:{features}", Choice::tag(choice, self.holdout))
     }
 
-    /// Chooses the radius on held-out training features. Returns the choice, a multiple, too.
-    pub fn fit<'a>(
+    fn memory(&self, size: Size) -> u64 {
+        distances_memory(size, 1)
+    }
+
+    /// The choice is a multiple.
+    fn learn<'a>(
         &self,
-        train: impl Into<Samples<'a>>,
+        train: Samples<'a>,
         seed: u64,
         watch: &mut Watch<'_>,
-    ) -> Result<(RadiusSolution<'a>, Choice)> {
-        let train = train.into();
+    ) -> Result<Fitted<RadiusSolution<'a>>> {
         let candidates = Candidates {
             setting: "radii",
             values: &self.radii,
@@ -75,87 +115,74 @@ impl Radius {
             scores: ScoreKind::Ranks,
         };
         let choice = candidates.choose(train, watch, |trial, judge, watch| {
-            let learnt = Learnt::new(trial.fitted);
             let unit = scale(trial.fitted.rows());
+            let mut solution = RadiusSolution::new(trial.fitted, unit);
             for (index, multiple) in trial.values.iter().enumerate() {
-                let solution = RadiusSolution::new(trial.fitted, multiple * unit);
+                solution.radius = multiple * unit;
                 let watch = &mut watch.step(index, trial.values.len());
                 let mut sample = 0;
-                solution.visit(&learnt, trial.held_out.rows(), watch, &mut |scores| {
-                    judge.hear((index, sample), &learnt.columns, scores);
+                solution.visit(trial.held_out.rows(), watch, &mut |scores| {
+                    judge.hear((index, sample), solution.columns(), scores);
                     sample += 1;
                 })?;
             }
             Ok(())
         })?;
-        Ok((RadiusSolution::new(train, choice.value * scale(train.rows())), choice))
+        let solution = RadiusSolution::new(train, choice.value * scale(train.rows()));
+        Ok(Fitted { solution, choice: Some(choice) })
     }
 }
 
 impl<'a> RadiusSolution<'a> {
     /// Remembers samples; `radius` is a distance between features.
     pub fn new(train: impl Into<Samples<'a>>, radius: f64) -> Self {
-        Self { train: train.into(), radius }
+        Self { learnt: Learnt::new(train.into()), radius }
     }
 
-    /// The mean of the targets within the radius.
+    /// The scores, and how many queries were alone.
     ///
     /// # Shapes
     /// - `queries`: `(queries, dim)`
-    pub fn scores<'q>(&self, queries: impl Into<Rows<'q>>) -> Result<RadiusScores> {
-        let (learnt, queries) = (Learnt::new(self.train), queries.into());
+    pub fn scores_and_alone<'q>(&self, queries: impl Into<Rows<'q>>) -> Result<RadiusScores> {
+        let queries = queries.into();
         let mut alone = 0;
-        let scores = dense(&learnt.columns, (queries.len(), 0.), |take| {
-            alone = unwatched(|watch| self.visit(&learnt, queries, watch, take))?;
+        let scores = dense((self.columns(), Self::ABSENT), queries.len(), |take| {
+            alone = unwatched(|watch| self.visit(queries, watch, take))?;
             Ok(())
         })?;
         Ok(RadiusScores { scores, alone })
     }
+}
 
-    /// The first `count` classes of every query, and how many queries were alone.
-    pub fn ranking<'q>(
-        &self,
-        queries: impl Into<Rows<'q>>,
-        count: usize,
-        watch: &mut Watch<'_>,
-    ) -> Result<(Ranking, usize)> {
-        let learnt = Learnt::new(self.train);
-        let mut alone = 0;
-        let ranking = rank(&learnt.columns, count, |take| {
-            alone = self.visit(&learnt, queries.into(), watch, take)?;
-            Ok(())
-        })?;
-        Ok((ranking, alone))
+/// The mean of the targets within the radius.
+impl Solution for RadiusSolution<'_> {
+    fn columns(&self) -> &Columns {
+        &self.learnt.columns
     }
 
-    /// Returns how many queries were alone.
-    fn visit(
-        &self,
-        learnt: &Learnt<'_>,
-        queries: Rows<'_>,
-        watch: &mut Watch<'_>,
-        take: &mut Take<'_>,
-    ) -> Result<usize> {
-        let Self { train, radius } = *self;
+    fn visit(&self, queries: Rows<'_>, watch: &mut Watch<'_>, take: &mut Take<'_>) -> Result<usize> {
+        let Self { ref learnt, radius } = *self;
+        let train = learnt.samples;
         train.needs_some()?;
         let queries = queries.of_length(train.dim())?;
-        if !(radius.is_finite() && radius > 0.) {
-            return Err(Error::NotPositive { setting: "radius", got: radius });
-        }
+        positive("radius", radius)?;
         let distances = Distances::new(train.rows(), queries);
         match distances.fit_single(SINGLE_LIMIT * radius * radius / 2.) {
-            true => self.within::<f32>(&distances, learnt, watch, take),
-            false => self.within::<f64>(&distances, learnt, watch, take),
+            true => self.within::<f32>(&distances, watch, take),
+            false => self.within::<f64>(&distances, watch, take),
         }
     }
+}
 
+impl RadiusSolution<'_> {
+    /// Returns how many queries were alone.
     fn within<T: Real>(
         &self,
         distances: &Distances<'_>,
-        learnt: &Learnt<'_>,
         watch: &mut Watch<'_>,
         take: &mut Take<'_>,
     ) -> Result<usize> {
+        let learnt = &self.learnt;
         let ball = Ball { distances, learnt, rounding: distances.rounding::<T>(), radius: self.radius };
         let bytes = size_of::<f64>() * (learnt.columns.len() + 2 * CONTENDERS + LANES);
         let mut alone = 0;
@@ -242,7 +269,7 @@ mod tests {
         let train = Features::labelled(array![[0., 0.], [1., 0.], [10., 0.]], vec![0, 1, 2], 4).unwrap();
         let solution = RadiusSolution::new(&train, 1.);
         // The second lies on the border of two, the third is alone.
-        let found = solution.scores(&array![[0.1, 0.], [0., 0.], [7., 0.]]).unwrap();
+        let found = solution.scores_and_alone(&array![[0.1, 0.], [0., 0.], [7., 0.]]).unwrap();
         let expected = array![[0.5, 0.5, 0., 0.], [0.5, 0.5, 0., 0.], [0., 0., 1., 0.]];
         assert_eq!(found, RadiusScores { scores: expected, alone: 1 });
     }

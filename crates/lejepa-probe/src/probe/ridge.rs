@@ -13,13 +13,18 @@ use faer::{Mat, Side};
 use serde::{Deserialize, Serialize};
 
 use crate::centred::{block_rows, centred, combined, inner, mean, mean_variance, outer, product};
-use crate::choice::{Candidates, ScoreKind};
+use crate::choice::{Candidates, ScoreKind, a_tenth};
+use crate::demand::Size;
+use crate::estimator::{Estimator, Fitted};
 use crate::features::Samples;
 use crate::learnt::{Columns, Learnt};
-use crate::ranking::{Ranking, Take, dense, rank};
+use crate::params::{Params, ValidParams};
 use crate::rows::Rows;
+use crate::settings::{all_positive, share};
+use crate::solution::{Solution, Take};
+use crate::targets::TargetsView;
 use crate::watch::{Watch, unwatched};
-use crate::{Choice, Error, Result, Scores, Targets};
+use crate::{Choice, Error, Result};
 
 /// The probe's settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,6 +38,11 @@ pub struct Ridge {
     #[serde(default = "crate::choice::a_tenth")]
     pub holdout: f64,
 }
+
+/// Settings as linfa has them.
+pub type RidgeParams = Params<Ridge>;
+/// The same, checked.
+pub type RidgeValidParams = ValidParams<Ridge>;
 
 /// A fitted probe.
 #[derive(Debug, Clone)]
@@ -51,24 +61,66 @@ impl Ridge {
     /// Penalties for features of a mean variance of 1.
     pub const PATH: [f64; 9] = [1e-3, 1e-2, 1e-1, 1., 1e1, 1e2, 1e3, 1e4, 1e5];
 
-    /// `ridge:scaled:holdout0.1:cls`, with the kind of features and how the penalty was chosen
-    pub fn protocol(&self, features: &str, choice: Option<&Choice>) -> String {
+    /// Penalties of [`Ridge::PATH`] to choose from.
+    pub fn params() -> RidgeParams {
+        Self { lambdas: None, holdout: a_tenth() }.into()
+    }
+}
+
+impl RidgeParams {
+    /// Penalties to choose from, as scikit-learn's.
+    pub fn lambdas(self, lambdas: Vec<f64>) -> Self {
+        self.with(|ridge| ridge.lambdas = Some(lambdas))
+    }
+
+    /// Share of the training features on which the penalty is chosen.
+    pub fn holdout(self, holdout: f64) -> Self {
+        self.with(|ridge| ridge.holdout = holdout)
+    }
+}
+
+impl Estimator for Ridge {
+    type Solution<'a> = RidgeSolution;
+
+    const NAME: &'static str = "ridge";
+    const SETTING: &'static str = "lambda";
+
+    fn check(&self) -> Result<()> {
+        all_positive("lambdas", self.lambdas.as_deref().unwrap_or(&Self::PATH))?;
+        share(self.holdout)
+    }
+
+    fn given(&self) -> &[f64] {
+        self.lambdas.as_deref().unwrap_or_default()
+    }
+
+    /// `ridge:scaled:holdout0.1:cls`
+    fn protocol(&self, features: &str, choice: Option<&Choice>) -> String {
         let scaled = if self.lambdas.is_none() { "scaled:" } else { "" };
         format!("ridge:{scaled}{}:{features}", Choice::tag(choice, self.holdout))
     }
 
-    /// Chooses the penalty on held-out training features, then fits all of them. Returns the choice too.
-    pub fn fit<'a>(
+    fn memory(&self, size: Size) -> u64 {
+        let [samples, dim, outputs, _] = size.of();
+        let sides = outputs.saturating_mul(3 * dim + samples.min(dim));
+        // The matrix, a copy with the penalty, and its factor.
+        Size::bytes(size.square().saturating_mul(3).saturating_add(sides), size_of::<f64>())
+    }
+
+    fn learn<'a>(
         &self,
-        train: impl Into<Samples<'a>>,
+        train: Samples<'a>,
         seed: u64,
         watch: &mut Watch<'_>,
-    ) -> Result<(RidgeSolution, Choice)> {
-        let train = train.into();
+    ) -> Result<Fitted<RidgeSolution>> {
         let unit = if self.lambdas.is_none() { mean_variance(train.rows()) } else { 1. };
-        let values = self.lambdas.as_deref().unwrap_or(&Self::PATH);
-        let candidates =
-            Candidates { setting: "lambdas", values, holdout: self.holdout, seed, scores: ScoreKind::Ranks };
+        let candidates = Candidates {
+            setting: "lambdas",
+            values: self.lambdas.as_deref().unwrap_or(&Self::PATH),
+            holdout: self.holdout,
+            seed,
+            scores: ScoreKind::Ranks,
+        };
         let choice = candidates.choose(train, &mut watch.part(0., 0.8), |trial, judge, watch| {
             let equations = NormalEquations::new(trial.fitted, &mut watch.part(0., 0.5))?;
             let mut watch = watch.part(0.5, 1.);
@@ -84,7 +136,8 @@ impl Ridge {
             Ok(())
         })?;
         let mut watch = watch.part(0.8, 1.);
-        Ok((NormalEquations::new(train, &mut watch)?.solve(choice.value * unit, &mut watch)?, choice))
+        let solution = NormalEquations::new(train, &mut watch)?.solve(choice.value * unit, &mut watch)?;
+        Ok(Fitted { solution, choice: Some(choice) })
     }
 }
 
@@ -93,28 +146,15 @@ impl RidgeSolution {
     pub fn fit<'a>(train: impl Into<Samples<'a>>, lambda: f64) -> Result<Self> {
         unwatched(|watch| NormalEquations::new(train.into(), watch)?.solve(lambda, watch))
     }
+}
 
-    /// The predicted values, or the score of every class: 0 for a class without training samples.
-    ///
-    /// # Shapes
-    /// - `queries`: `(queries, dim)`
-    /// - result: `(queries, outputs)`
-    pub fn scores<'q>(&self, queries: impl Into<Rows<'q>>) -> Result<Scores> {
-        let queries = queries.into();
-        dense(&self.columns, (queries.len(), 0.), |take| unwatched(|watch| self.visit(queries, watch, take)))
+/// The predicted values, or the score of every class.
+impl Solution for RidgeSolution {
+    fn columns(&self) -> &Columns {
+        &self.columns
     }
 
-    /// The first `count` classes of every query.
-    pub fn ranking<'q>(
-        &self,
-        queries: impl Into<Rows<'q>>,
-        count: usize,
-        watch: &mut Watch<'_>,
-    ) -> Result<Ranking> {
-        rank(&self.columns, count, |take| self.visit(queries.into(), watch, take))
-    }
-
-    fn visit(&self, queries: Rows<'_>, watch: &mut Watch<'_>, take: &mut Take<'_>) -> Result<()> {
+    fn visit(&self, queries: Rows<'_>, watch: &mut Watch<'_>, take: &mut Take<'_>) -> Result<usize> {
         let queries = queries.of_length(self.feature_mean.len())?;
         let mut scores = vec![0.; self.target_mean.len()];
         for (first, block) in queries.blocks(block_rows(queries.dim())) {
@@ -127,7 +167,7 @@ impl RidgeSolution {
                 take(&scores);
             }
         }
-        Ok(())
+        Ok(0)
     }
 }
 
@@ -195,15 +235,15 @@ impl<'a> NormalEquations<'a> {
 /// Adds `X^T Y` of a block of centred features, without a one for every class.
 fn add_moments(learnt: &Learnt<'_>, first: usize, block: &Mat<f64>, moments: &mut Mat<f64>) {
     match learnt.samples.targets() {
-        Targets::Classes { .. } => {
+        TargetsView::Classes { .. } => {
             for row in 0..block.nrows() {
                 let own = learnt.own[first + row] as usize;
                 (0..block.ncols()).for_each(|column| moments[(column, own)] += block[(row, column)]);
             }
         }
-        Targets::Values(values) => {
-            let targets = Mat::from_fn(block.nrows(), values.ncols(), |row, output| {
-                values[(learnt.samples.image(first + row), output)]
+        TargetsView::Values(values) => {
+            let targets = Mat::from_fn(block.nrows(), values.dim().1, |row, output| {
+                values.row(learnt.samples.image(first + row))[output]
             });
             *moments += product(block.transpose(), targets.as_ref());
         }
@@ -215,7 +255,7 @@ mod tests {
     use ndarray::Array2;
 
     use super::*;
-    use crate::{Chosen, Features};
+    use crate::{Chosen, Features, Targets};
 
     /// Columns of zeros change no score, but let the smaller system be solved.
     #[test]
@@ -243,8 +283,8 @@ mod tests {
         });
         let train = Features::new(values.clone(), Targets::Values(targets.clone())).unwrap();
         let ridge = Ridge { lambdas: Some(vec![1e-9, 1., 1e6]), holdout: 0.2 };
-        let (solution, choice) = unwatched(|watch| ridge.fit(&train, 0, watch)).unwrap();
-        assert_eq!(choice, Choice { value: 1e-9, held_out: 50, by: Chosen::Folds(5) });
+        let Fitted { solution, choice } = unwatched(|watch| ridge.fit(&train, 0, watch)).unwrap();
+        assert_eq!(choice, Some(Choice { value: 1e-9, held_out: 50, by: Chosen::Folds(5) }));
         let worst =
             (solution.scores(&values).unwrap() - targets).mapv(f64::abs).into_iter().fold(0., f64::max);
         assert!(worst < 1e-6, "{worst:e}");

@@ -9,22 +9,27 @@
 //! standard deviation.
 
 use faer::Mat;
-use lejepa_data::{Purpose, generator};
+use lejepa_data::{Output, Purpose, generator};
 use ndarray::ArrayView1;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use crate::adamw::{AdamW, schedule};
 use crate::centred::block_rows;
-use crate::choice::{Candidates, ScoreKind};
+use crate::choice::{Candidates, ScoreKind, a_tenth};
+use crate::demand::Size;
+use crate::estimator::{Estimator, Fitted};
 use crate::features::Samples;
 use crate::layer::{Batch, Layer, Loss};
 use crate::learnt::{Columns, Learnt};
-use crate::logistic::softmax;
-use crate::ranking::{Ranking, Take, dense, rank};
+use crate::params::{Params, ValidParams};
 use crate::rows::Rows;
-use crate::watch::{Watch, unwatched};
-use crate::{Choice, Error, Result, Scores, Targets};
+use crate::settings::{all_positive, share, whole};
+use crate::softmax::softmax;
+use crate::solution::{Solution, Take};
+use crate::targets::TargetsView;
+use crate::watch::Watch;
+use crate::{Choice, Error, Result};
 
 /// The probe's settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,6 +55,11 @@ fn default_weight_decay() -> f64 {
     1e-6
 }
 
+/// Settings as linfa has them.
+pub type LinearParams = Params<Linear>;
+/// The same, checked.
+pub type LinearValidParams = ValidParams<Linear>;
+
 /// A fitted probe.
 #[derive(Debug, Clone)]
 pub struct LinearSolution {
@@ -64,61 +74,10 @@ pub struct LinearSolution {
 const LAYER_NORM_EPSILON: f64 = 1e-6;
 
 impl Linear {
-    /// `linear:ln:adamw:wd0.000001:100ep:w10:b256:holdout0.1:cls`, with the kind of features and how the
-    /// learning rate was chosen
-    pub fn protocol(&self, features: &str, choice: Option<&Choice>) -> String {
-        let Self { weight_decay, epochs, batch, warmup, holdout, .. } = self;
-        let tag = Choice::tag(choice, *holdout);
-        format!("linear:ln:adamw:wd{weight_decay}:{epochs}ep:w{warmup}:b{batch}:{tag}:{features}")
-    }
-
-    /// Chooses the learning rate on held-out training features, then fits all of them. Returns the choice too.
-    pub fn fit<'a>(
-        &self,
-        train: impl Into<Samples<'a>>,
-        seed: u64,
-        watch: &mut Watch<'_>,
-    ) -> Result<(LinearSolution, Choice)> {
-        let train = train.into();
-        for (setting, got) in [("epochs", self.epochs), ("batch", self.batch)] {
-            if got == 0 {
-                return Err(Error::NotPositive { setting, got: 0. });
-            }
-        }
-        let values = &self.learning_rates;
-        let candidates = Candidates {
-            setting: "learning_rates",
-            values,
-            holdout: self.holdout,
-            seed,
-            scores: ScoreKind::Probabilities,
-        };
-        let choosing = if values.len() > 1 { 0.8 } else { 0. };
-        let choice = candidates.choose(train, &mut watch.part(0., choosing), |trial, judge, watch| {
-            for (index, &rate) in trial.values.iter().enumerate() {
-                let mut watch = watch.step(index, trial.values.len());
-                let solution = match self.train(trial.fitted, rate, seed, &mut watch) {
-                    // A rate that diverges is no candidate; that of the final fit is an error.
-                    Err(Error::Diverged { .. }) => {
-                        judge.refuse(index);
-                        continue;
-                    }
-                    solution => solution?,
-                };
-                let (mut sample, mut shares) = (0, Vec::new());
-                solution.visit(trial.held_out.rows(), &mut watch.part(1., 1.), &mut |scores| {
-                    shares.clear();
-                    shares.extend_from_slice(scores);
-                    if let Columns::Classes { .. } = solution.columns {
-                        softmax(&mut shares);
-                    }
-                    judge.hear((index, sample), &solution.columns, &shares);
-                    sample += 1;
-                })?;
-            }
-            Ok(())
-        })?;
-        Ok((self.train(train, choice.value, seed, &mut watch.part(choosing, 1.))?, choice))
+    /// Learning rates to choose from; 50 epochs, the first 5 of which warm up, in batches of 256.
+    pub fn params(learning_rates: Vec<f64>) -> LinearParams {
+        let (holdout, weight_decay) = (a_tenth(), default_weight_decay());
+        Self { learning_rates, holdout, epochs: 50, batch: 256, warmup: 5, weight_decay }.into()
     }
 
     /// Trains with a given learning rate.
@@ -135,8 +94,8 @@ impl Linear {
         let units = units(&learnt);
         let mut layer = Layer::new(train.dim(), units.len());
         let loss = match train.targets() {
-            Targets::Classes { .. } => Loss::CrossEntropy,
-            Targets::Values(_) => Loss::SquaredError,
+            TargetsView::Classes { .. } => Loss::CrossEntropy,
+            TargetsView::Values(_) => Loss::SquaredError,
         };
         let (samples, size) = (train.len(), self.batch.min(train.len()));
         // The last samples of an epoch that do not fill a batch are left out: the next order has others.
@@ -171,31 +130,118 @@ impl Linear {
     }
 }
 
-impl LinearSolution {
-    /// The predicted values, or the score of every class before the softmax: minus infinity for a class without
-    /// training samples.
-    ///
-    /// # Shapes
-    /// - `queries`: `(queries, dim)`
-    /// - result: `(queries, outputs)`
-    pub fn scores<'q>(&self, queries: impl Into<Rows<'q>>) -> Result<Scores> {
-        let queries = queries.into();
-        dense(&self.columns, (queries.len(), f64::NEG_INFINITY), |take| {
-            unwatched(|watch| self.visit(queries, watch, take))
-        })
+impl LinearParams {
+    /// Share of the training features on which the learning rate is chosen.
+    pub fn holdout(self, holdout: f64) -> Self {
+        self.with(|linear| linear.holdout = holdout)
     }
 
-    /// The first `count` classes of every query.
-    pub fn ranking<'q>(
+    /// How often every sample is seen.
+    pub fn epochs(self, epochs: usize) -> Self {
+        self.with(|linear| linear.epochs = epochs)
+    }
+
+    /// Samples per step.
+    pub fn batch(self, batch: usize) -> Self {
+        self.with(|linear| linear.batch = batch)
+    }
+
+    /// Epochs over which the learning rate rises.
+    pub fn warmup(self, warmup: usize) -> Self {
+        self.with(|linear| linear.warmup = warmup)
+    }
+
+    /// Pulls all parameters towards 0.
+    pub fn weight_decay(self, weight_decay: f64) -> Self {
+        self.with(|linear| linear.weight_decay = weight_decay)
+    }
+}
+
+impl Estimator for Linear {
+    type Solution<'a> = LinearSolution;
+
+    const NAME: &'static str = "linear";
+    const SETTING: &'static str = "lr";
+    const OUTPUT: Output = Output::ClsLast2;
+
+    fn check(&self) -> Result<()> {
+        all_positive("learning_rates", &self.learning_rates)?;
+        whole("epochs", self.epochs)?;
+        whole("batch", self.batch)?;
+        share(self.holdout)
+    }
+
+    fn given(&self) -> &[f64] {
+        &self.learning_rates
+    }
+
+    /// `linear:ln:adamw:wd0.000001:100ep:w10:b256:holdout0.1:cls`
+    fn protocol(&self, features: &str, choice: Option<&Choice>) -> String {
+        let Self { weight_decay, epochs, batch, warmup, holdout, .. } = self;
+        let tag = Choice::tag(choice, *holdout);
+        format!("linear:ln:adamw:wd{weight_decay}:{epochs}ep:w{warmup}:b{batch}:{tag}:{features}")
+    }
+
+    fn memory(&self, size: Size) -> u64 {
+        let [_, dim, outputs, _] = size.of();
+        let parameters = (dim + 1).saturating_mul(outputs).saturating_mul(6);
+        let batch = (self.batch as u64).saturating_mul(3 * dim + 2 * outputs);
+        Size::bytes(parameters.saturating_add(batch).saturating_add(size.asked()), size_of::<f64>())
+    }
+
+    fn learn<'a>(
         &self,
-        queries: impl Into<Rows<'q>>,
-        count: usize,
+        train: Samples<'a>,
+        seed: u64,
         watch: &mut Watch<'_>,
-    ) -> Result<Ranking> {
-        rank(&self.columns, count, |take| self.visit(queries.into(), watch, take))
+    ) -> Result<Fitted<LinearSolution>> {
+        let values = &self.learning_rates;
+        let candidates = Candidates {
+            setting: "learning_rates",
+            values,
+            holdout: self.holdout,
+            seed,
+            scores: ScoreKind::Probabilities,
+        };
+        let choosing = if values.len() > 1 { 0.8 } else { 0. };
+        let choice = candidates.choose(train, &mut watch.part(0., choosing), |trial, judge, watch| {
+            for (index, &rate) in trial.values.iter().enumerate() {
+                let mut watch = watch.step(index, trial.values.len());
+                let solution = match self.train(trial.fitted, rate, seed, &mut watch) {
+                    // A rate that diverges is no candidate; that of the final fit is an error.
+                    Err(Error::Diverged { .. }) => {
+                        judge.refuse(index);
+                        continue;
+                    }
+                    solution => solution?,
+                };
+                let (mut sample, mut shares) = (0, Vec::new());
+                solution.visit(trial.held_out.rows(), &mut watch.part(1., 1.), &mut |scores| {
+                    shares.clear();
+                    shares.extend_from_slice(scores);
+                    if let Columns::Classes { .. } = solution.columns {
+                        softmax(&mut shares);
+                    }
+                    judge.hear((index, sample), &solution.columns, &shares);
+                    sample += 1;
+                })?;
+            }
+            Ok(())
+        })?;
+        let solution = self.train(train, choice.value, seed, &mut watch.part(choosing, 1.))?;
+        Ok(Fitted { solution, choice: Some(choice) })
+    }
+}
+
+/// The predicted values, or the score of every class before the softmax.
+impl Solution for LinearSolution {
+    const ABSENT: f64 = f64::NEG_INFINITY;
+
+    fn columns(&self) -> &Columns {
+        &self.columns
     }
 
-    fn visit(&self, queries: Rows<'_>, watch: &mut Watch<'_>, take: &mut Take<'_>) -> Result<()> {
+    fn visit(&self, queries: Rows<'_>, watch: &mut Watch<'_>, take: &mut Take<'_>) -> Result<usize> {
         let queries = queries.of_length(self.layer.dim)?;
         let mut scores = vec![0.; self.units.len()];
         for (first, block) in queries.blocks(block_rows(queries.dim())) {
@@ -210,7 +256,7 @@ impl LinearSolution {
                 take(&scores);
             }
         }
-        Ok(())
+        Ok(0)
     }
 }
 
@@ -249,12 +295,12 @@ fn moments(row: ArrayView1<'_, f32>) -> (f64, f64) {
 
 /// Mean and standard deviation of every output of values; 1 for a constant.
 fn units(learnt: &Learnt<'_>) -> Vec<(f64, f64)> {
-    let Targets::Values(values) = learnt.samples.targets() else {
+    let TargetsView::Values(values) = learnt.samples.targets() else {
         return vec![(0., 1.); learnt.columns.len()];
     };
     let samples = learnt.samples.len();
     let of = |(output, mean): (usize, f64)| {
-        let deviation = |sample| (values[(learnt.samples.image(sample), output)] - mean).powi(2);
+        let deviation = |sample| (values.row(learnt.samples.image(sample))[output] - mean).powi(2);
         let unit = ((0..samples).map(deviation).sum::<f64>() / samples as f64).sqrt();
         (mean, if unit > 0. { unit } else { 1. })
     };
@@ -266,7 +312,7 @@ mod tests {
     use ndarray::Array2;
 
     use super::*;
-    use crate::{Features, accuracy, predicted, r_squared};
+    use crate::{Features, Targets, accuracy, predicted, r_squared, unwatched};
 
     const SETTINGS: Linear = Linear {
         learning_rates: Vec::new(),
@@ -289,11 +335,11 @@ mod tests {
         let train = Features::labelled(values.clone(), labels.clone(), 3).unwrap();
         let linear = Linear { learning_rates: vec![1e-9, 1e-2], ..SETTINGS };
         let fit = || unwatched(|watch| linear.fit(&train, 0, watch)).unwrap();
-        let (solution, choice) = fit();
-        assert_eq!(choice.value, 1e-2);
+        let Fitted { solution, choice } = fit();
+        assert_eq!(choice.unwrap().value, 1e-2);
         let scores = solution.scores(&values).unwrap();
         assert!(accuracy(&predicted(&scores), &labels) > 0.95);
-        assert_eq!(fit().0.scores(&values).unwrap(), scores, "the same seed");
+        assert_eq!(fit().solution.scores(&values).unwrap(), scores, "the same seed");
     }
 
     #[test]
@@ -305,7 +351,7 @@ mod tests {
         let targets = Array2::from_shape_fn((200, 2), |(row, output)| 1e3 + 50. * scaled[(row, output)]);
         let train = Features::new(values.clone(), Targets::Values(targets.clone())).unwrap();
         let linear = Linear { learning_rates: vec![3e-2], ..SETTINGS };
-        let (solution, _) = unwatched(|watch| linear.fit(&train, 0, watch)).unwrap();
+        let Fitted { solution, .. } = unwatched(|watch| linear.fit(&train, 0, watch)).unwrap();
         let explained = r_squared(&solution.scores(&values).unwrap(), &targets);
         assert!(explained.iter().all(|share| *share > 0.99), "{explained:?}");
     }

@@ -4,14 +4,19 @@
 use ndarray::ArrayView1;
 use serde::{Deserialize, Serialize};
 
+use crate::demand::Size;
+use crate::estimator::{Answer, Estimator, Fitted, Question};
 use crate::features::Samples;
-use crate::learnt::Learnt;
+use crate::learnt::{Columns, Learnt};
 use crate::nearest::Nearest;
-use crate::ranking::{Ranking, dense};
+use crate::params::{Params, ValidParams};
+use crate::ranking::Ranking;
 use crate::rows::Rows;
+use crate::settings::{positive, whole};
+use crate::solution::{Solution, Take};
 use crate::tiles::{Products, visit_products};
-use crate::watch::{Watch, unwatched};
-use crate::{Error, Result, Scores};
+use crate::watch::Watch;
+use crate::{Choice, Error, Result, Scores};
 
 /// The probe's settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,10 +28,22 @@ pub struct Knn {
     pub temperature: f64,
 }
 
+/// Settings as linfa has them.
+pub type KnnParams = Params<Knn>;
+/// The same, checked.
+pub type KnnValidParams = ValidParams<Knn>;
+
+/// A fitted probe: all training features.
+#[derive(Debug, Clone)]
+pub struct KnnSolution<'a> {
+    settings: Knn,
+    learnt: Learnt<'a>,
+}
+
 impl Knn {
-    /// `knn:k20:T0.07:cls:l2`, with the kind of features
-    pub fn protocol(&self, features: &str) -> String {
-        format!("knn:k{}:T{}:{features}:l2", self.k, self.temperature)
+    /// `k` neighbours vote, at DINO's temperature of 0.07.
+    pub fn params(k: usize) -> KnnParams {
+        Self { k, temperature: 0.07 }.into()
     }
 
     /// The share of every class in the votes. A class without training samples gets none.
@@ -35,12 +52,9 @@ impl Knn {
     /// - `queries`: `(queries, dim)`
     /// - result: `(queries, classes)`
     pub fn scores<'a>(&self, train: impl Into<Samples<'a>>, queries: impl Into<Rows<'a>>) -> Result<Scores> {
-        let (train, queries) = (train.into(), queries.into());
+        let train = train.into();
         train.needs_some()?;
-        let learnt = Learnt::new(train);
-        dense(&learnt.columns, (queries.len(), 0.), |take| {
-            unwatched(|watch| votes(&[self], &learnt, queries, watch, &mut |_, shares| take(shares)))
-        })
+        KnnSolution::new(train, self.clone()).scores(queries)
     }
 
     /// The first `count` classes of every query for several settings, from one pass over the neighbours.
@@ -60,20 +74,82 @@ impl Knn {
         })?;
         Ok(rankings)
     }
+}
+
+impl KnnParams {
+    /// Softens the votes.
+    pub fn temperature(self, temperature: f64) -> Self {
+        self.with(|knn| knn.temperature = temperature)
+    }
+}
+
+impl Estimator for Knn {
+    type Solution<'a> = KnnSolution<'a>;
+
+    const NAME: &'static str = "k-NN";
+    const SETTING: &'static str = "k";
+    const SHARES_PASS: bool = true;
 
     fn check(&self) -> Result<()> {
-        for (setting, got) in [("k", self.k as f64), ("temperature", self.temperature)] {
-            if !(got.is_finite() && got > 0.) {
-                return Err(Error::NotPositive { setting, got });
-            }
-        }
-        Ok(())
+        whole("k", self.k)?;
+        positive("temperature", self.temperature)
+    }
+
+    fn title(&self) -> String {
+        format!("k-NN (k = {})", self.k)
+    }
+
+    /// `knn:k20:T0.07:cls:l2`
+    fn protocol(&self, features: &str, _choice: Option<&Choice>) -> String {
+        format!("knn:k{}:T{}:{features}:l2", self.k, self.temperature)
+    }
+
+    fn memory(&self, size: Size) -> u64 {
+        let [samples, dim, _, queries] = size.of();
+        let (queries, k) = (queries.min(QUERIES as u64), (self.k as u64).min(samples));
+        Size::bytes(queries.saturating_mul(dim + 4 * k + 32), size_of::<f32>())
+    }
+
+    fn learn<'a>(
+        &self,
+        train: Samples<'a>,
+        _seed: u64,
+        _watch: &mut Watch<'_>,
+    ) -> Result<Fitted<KnnSolution<'a>>> {
+        train.needs_some()?;
+        train.needs_classes(Self::NAME)?;
+        Ok(Fitted { solution: KnnSolution::new(train, self.clone()), choice: None })
+    }
+
+    /// From one pass over the neighbours.
+    fn answers(settings: &[&Self], question: &Question<'_>, watch: &mut Watch<'_>) -> Result<Vec<Answer>> {
+        let Question { train, queries, count, .. } = *question;
+        let rankings = Self::rankings(settings, train, queries, count, watch)?;
+        Ok(rankings.into_iter().map(|ranking| Answer { ranking, choice: None }).collect())
+    }
+}
+
+impl<'a> KnnSolution<'a> {
+    /// Remembers samples.
+    pub fn new(train: impl Into<Samples<'a>>, settings: Knn) -> Self {
+        Self { settings, learnt: Learnt::new(train.into()) }
+    }
+}
+
+impl Solution for KnnSolution<'_> {
+    fn columns(&self) -> &Columns {
+        &self.learnt.columns
+    }
+
+    fn visit(&self, queries: Rows<'_>, watch: &mut Watch<'_>, take: &mut Take<'_>) -> Result<usize> {
+        votes(&[&self.settings], &self.learnt, queries, watch, &mut |_, shares| take(shares))?;
+        Ok(0)
     }
 }
 
 /// Queries whose neighbours are looked for at the same time.
 const QUERIES: usize = 1 << 16;
-const CLASSES_ONLY: Error = Error::ClassesOnly { probe: "k-NN" };
+const CLASSES_ONLY: Error = Error::ClassesOnly { probe: Knn::NAME };
 
 /// Tells `take` the shares of the known classes, for every query those of every setting.
 fn votes(
