@@ -2,6 +2,7 @@
 
 mod attention_mask;
 mod attention_picture;
+pub(crate) mod directions;
 mod jpeg;
 mod longer_side;
 mod overlay;

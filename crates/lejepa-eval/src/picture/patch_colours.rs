@@ -11,7 +11,7 @@ use lejepa_data::Image;
 use ndarray::{Array2, Array3, ArrayView2, ArrayView4, Axis, s};
 
 use super::Upsampling;
-use crate::directions::Directions;
+use crate::picture::directions::Directions;
 use crate::{Error, Result};
 
 /// Which patches components are made of.

@@ -2,7 +2,8 @@
 
 use ndarray::{Array2, Array3, ArrayView3};
 
-use crate::{Error, Result, attention_mask, mean_attention};
+use crate::picture::{attention_mask, mean_attention};
+use crate::{Error, Result};
 
 /// How attention becomes masks.
 #[derive(Debug, Clone, Copy, PartialEq)]

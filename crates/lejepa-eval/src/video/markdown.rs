@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use super::{ClipReport, ObjectScore, Score, SegmentationReport};
-use crate::markdown::table::push_table;
-use crate::markdown::text::{code, code_block, plain};
-use crate::number::{counted, percent};
+use crate::report::markdown::table::push_table;
+use crate::report::markdown::text::{code, code_block, plain};
+use crate::report::number::{counted, percent};
 
 /// More clips have no columns of their own.
 const MOST_COLUMNS: usize = 6;

@@ -3,8 +3,9 @@
 use lejepa_data::Image;
 use serde::{Deserialize, Serialize};
 
+use crate::Result;
+use crate::picture::Jpeg;
 use crate::picture::with_longer_side;
-use crate::{Jpeg, Result};
 
 /// A frame with its mask over it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

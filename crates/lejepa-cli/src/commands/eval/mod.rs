@@ -13,7 +13,9 @@ use clap::Args;
 use indicatif::ProgressBar;
 use lejepa_data::{Split, printable};
 use lejepa_embed::InputSize;
-use lejepa_eval::{ClipChoice, ClipSet, Evaluation, Event, ReportFolder, Suite, Video, to_table};
+use lejepa_eval::report::to_table;
+use lejepa_eval::video::{ClipChoice, ClipSet};
+use lejepa_eval::{Evaluation, Event, ReportFolder, Suite, Video};
 
 use crate::command_line::command_line;
 use crate::encoder_arguments::{EncoderArguments, size};

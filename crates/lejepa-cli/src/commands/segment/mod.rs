@@ -12,8 +12,9 @@ use clap::Args;
 use indicatif::ProgressBar;
 use lejepa_data::{Claim, Fingerprinter, Job, Output, printable};
 use lejepa_embed::Encoder;
-use lejepa_eval::{
-    Clip, ClipChoice, ClipSet, Error, Ffmpeg, Segmentation, SegmentationCandidate, SegmentationEvent,
+use lejepa_eval::Error;
+use lejepa_eval::video::{
+    Clip, ClipChoice, ClipSet, Ffmpeg, Segmentation, SegmentationCandidate, SegmentationEvent,
 };
 
 use self::settings::MethodArguments;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use lejepa_eval::{
-    ATTENTION_MASS, AttentionMasks, AttentionSettings, Clip, LabelMap, PropagationSettings,
-    SegmentationMethod,
+use lejepa_eval::picture::ATTENTION_MASS;
+use lejepa_eval::video::{
+    AttentionMasks, AttentionSettings, Clip, LabelMap, PropagationSettings, SegmentationMethod,
 };
 
 #[derive(Debug, Args)]
