@@ -9,6 +9,7 @@ use lejepa_embed::Error as EmbedError;
 use lejepa_eval::Error as EvalError;
 use lejepa_loss::Error as LossError;
 use lejepa_model::Error as ModelError;
+use lejepa_picture::Error as PictureError;
 use lejepa_train::Error as TrainError;
 
 use crate::command_line::quoted;
@@ -53,13 +54,13 @@ fn is_usage(error: &anyhow::Error) -> bool {
             || cause.downcast_ref().is_some_and(is_embed_usage)
             || cause.downcast_ref().is_some_and(is_loss_usage)
             || matches!(cause.downcast_ref(), Some(ModelError::Setting { .. }))
+            || cause.downcast_ref().is_some_and(is_picture_usage)
             || cause.downcast_ref().is_some_and(|error| {
                 matches!(
                     error,
                     EvalError::UnknownSuite { .. }
                         | EvalError::Suite { .. }
                         | EvalError::FeatureFormat { .. }
-                        | EvalError::AttentionMass { .. }
                         | EvalError::Smoothing { .. }
                         | EvalError::Head { .. }
                         | EvalError::MissingClips { .. }
@@ -67,12 +68,21 @@ fn is_usage(error: &anyhow::Error) -> bool {
                         | EvalError::NotASet { .. }
                 ) || matches!(error, EvalError::Data(error) if is_data_usage(error))
                     || matches!(error, EvalError::Encoder(error) if is_embed_usage(error))
+                    || matches!(error, EvalError::Picture(error) if is_picture_usage(error))
             })
     })
 }
 
 fn is_data_usage(error: &DataError) -> bool {
     matches!(error, DataError::NotFound { .. } | DataError::Setting { .. })
+}
+
+fn is_picture_usage(error: &PictureError) -> bool {
+    match error {
+        PictureError::AttentionMass { .. } => true,
+        PictureError::Data(error) => is_data_usage(error),
+        _ => false,
+    }
 }
 
 fn is_embed_usage(error: &EmbedError) -> bool {
@@ -139,8 +149,10 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
         if let Some(hint) = cause.downcast_ref().and_then(video_hint) {
             return Some(hint);
         }
-        let data = match (cause.downcast_ref(), cause.downcast_ref()) {
-            (Some(TrainError::Data(error)), _) | (_, Some(EvalError::Data(error))) => Some(error),
+        let data = match (cause.downcast_ref(), cause.downcast_ref(), cause.downcast_ref()) {
+            (Some(TrainError::Data(error)), _, _)
+            | (_, Some(EvalError::Data(error)), _)
+            | (_, _, Some(PictureError::Data(error))) => Some(error),
             _ => cause.downcast_ref(),
         };
         match (cause.downcast_ref(), cause.downcast_ref(), data) {

@@ -100,21 +100,6 @@ pub enum Error {
     /// Features that are all the same have no shape.
     #[error("the training features do not vary: there is nothing to whiten")]
     NoVariance,
-    /// A mask that keeps nothing, or more than there is.
-    #[error("the share of attention to keep must be above 0 and at most 1, got: {got}")]
-    AttentionMass {
-        /// The share.
-        got: f64,
-    },
-    /// Attention is what a softmax gives.
-    #[error("attention must be finite and not negative")]
-    NotAttention,
-    /// Nothing to make colours of.
-    #[error("the features of patches are not finite")]
-    PatchesNotFinite,
-    /// An array of unexpected shape.
-    #[error("features have an unexpected shape")]
-    Shape(#[source] ndarray::ShapeError),
     /// No thread for a map.
     #[error("cannot start a thread")]
     Threads(#[source] rayon::ThreadPoolBuildError),
@@ -365,6 +350,9 @@ pub enum Error {
     /// A probe failed.
     #[error(transparent)]
     Probe(lejepa_probe::Error),
+    /// A picture could not be drawn.
+    #[error(transparent)]
+    Picture(lejepa_picture::Error),
     /// The encoder failed.
     #[error(transparent)]
     Encoder(#[from] lejepa_embed::Error),
@@ -382,6 +370,15 @@ impl From<lejepa_probe::Error> for Error {
         match error {
             lejepa_probe::Error::Stopped => Self::Stopped,
             error => Self::Probe(error),
+        }
+    }
+}
+
+impl From<lejepa_picture::Error> for Error {
+    fn from(error: lejepa_picture::Error) -> Self {
+        match error {
+            lejepa_picture::Error::Data(error) => Self::Data(error),
+            error => Self::Picture(error),
         }
     }
 }

@@ -26,7 +26,6 @@
 mod error;
 pub mod features;
 pub mod isotropy;
-pub mod picture;
 pub mod pictures;
 pub mod report;
 mod run;

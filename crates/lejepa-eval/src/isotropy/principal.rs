@@ -9,8 +9,8 @@ use lejepa_probe::Features;
 use ndarray::Array2;
 
 use super::settings::Isotropy;
-use crate::picture::directions::Directions;
 use crate::{Error, Result};
+use lejepa_picture::Directions;
 
 /// Variances below this share, of the squared mean or of the largest variance, are rounding of f32.
 const ROUNDING: f64 = 1e-14;
@@ -66,7 +66,7 @@ impl Principal {
 mod tests {
     use super::*;
     use crate::isotropy::random::{Stream, normal, stream};
-    use crate::picture::directions::{WIDE, WIDE_SAMPLES};
+    use lejepa_picture::{WIDE, WIDE_SAMPLES};
 
     /// Features are f32.
     const SINGLE_PRECISION: f64 = 1e-5;

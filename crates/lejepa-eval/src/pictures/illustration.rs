@@ -9,10 +9,6 @@ use serde::Serialize;
 use super::selection::Selection;
 use super::{AttentionJpegs, CandidatePictures, PatchPictures, Pictures, SetPictures, ShownImage};
 use crate::features::FeatureSource;
-use crate::picture::with_longer_side;
-use crate::picture::{
-    ATTENTION_MASS, AttentionPictures, ComponentsOf, Jpeg, Upsampling, patch_colours, seen,
-};
 use crate::pictures::Sprite;
 use crate::pictures::map::{neighbour_map, principal_map};
 use crate::run::Candidate;
@@ -20,6 +16,10 @@ use crate::run::program::program;
 use crate::run::set_features::SetFeatures;
 use crate::sets::LabelledSet;
 use crate::{Error, Result};
+use lejepa_picture::with_longer_side;
+use lejepa_picture::{
+    ATTENTION_MASS, AttentionPictures, ComponentsOf, Jpeg, Upsampling, patch_colours, seen,
+};
 
 /// A set whose test images are drawn.
 pub(crate) struct Illustration<'a> {
@@ -133,5 +133,5 @@ fn patches(encoder: &Encoder, image: &[Image; 1]) -> Result<PatchPictures> {
 }
 
 fn jpeg(image: &Image) -> Result<Jpeg> {
-    Jpeg::of(image, QUALITY)
+    Ok(Jpeg::of(image, QUALITY)?)
 }

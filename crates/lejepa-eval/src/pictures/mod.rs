@@ -11,7 +11,7 @@ pub(crate) use illustration::Illustration;
 pub use map::{EmbeddingMap, MapMethod, Sprite};
 pub use settings::Pictures;
 
-use crate::picture::Jpeg;
+use lejepa_picture::Jpeg;
 
 /// Maps and pictures of some test images of a set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,6 @@ use lejepa_probe::{Choice, Chosen};
 use ndarray::Array2;
 
 use crate::isotropy::{Demonstration, Isotropy, LinearDemonstration, Neighbourhoods, SmoothDemonstration};
-use crate::picture::Jpeg;
 use crate::pictures::{
     AttentionJpegs, CandidatePictures, EmbeddingMap, MapMethod, PatchPictures, SetPictures, ShownImage,
     Sprite,
@@ -16,6 +15,7 @@ use crate::report::{
 };
 use crate::sets::Shots;
 use crate::video::{ClipReport, ClipRow, ObjectScore, Score, SegmentationReport, Still};
+use lejepa_picture::Jpeg;
 use lejepa_probe::Features;
 
 /// One set, two probes, all samples, three candidates.

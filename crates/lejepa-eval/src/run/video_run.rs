@@ -4,7 +4,6 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use crate::features::FeatureSource;
-use crate::picture::ATTENTION_MASS;
 use crate::report::Report;
 use crate::run::evaluation::{HASHES, Observer};
 use crate::run::program::program;
@@ -14,6 +13,7 @@ use crate::video::{
     SegmentationCandidate, SegmentationEvent, SegmentationMethod,
 };
 use crate::{Error, Result};
+use lejepa_picture::ATTENTION_MASS;
 
 /// One method, with the clips and the encoders that it can be used on.
 pub(crate) struct VideoRun<'a> {

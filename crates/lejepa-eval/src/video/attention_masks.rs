@@ -2,8 +2,8 @@
 
 use ndarray::{Array2, Array3, ArrayView3};
 
-use crate::picture::{attention_mask, mean_attention};
 use crate::{Error, Result};
+use lejepa_picture::{attention_mask, mean_attention};
 
 /// How attention becomes masks.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,7 +51,8 @@ impl AttentionMasks {
             Some(before) if smoothing > 0. => before * smoothing + &attention * (1. - smoothing),
             _ => attention.to_owned(),
         };
-        let heads = smoothed.outer_iter().map(|head| attention_mask(head, mass)).collect::<Result<_>>()?;
+        let masks = smoothed.outer_iter().map(|head| attention_mask(head, mass));
+        let heads = masks.collect::<lejepa_picture::Result<_>>()?;
         let mean = attention_mask(mean_attention(smoothed.view()).view(), mass)?;
         self.attention = Some(smoothed);
         Ok(HeadMasks { heads, mean })

@@ -18,8 +18,8 @@ use super::stills::Stills;
 use super::{
     Clip, ClipReport, Frame, FrameSource, LabelMap, Segmentation, SegmentationEvent, SegmentationMethod,
 };
-use crate::picture::Overlay;
 use crate::{Error, Result};
+use lejepa_picture::Overlay;
 
 /// Frames that are read and computed together.
 const FRAMES_AT_A_TIME: usize = 8;

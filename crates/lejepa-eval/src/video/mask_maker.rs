@@ -8,8 +8,8 @@ use super::propagation::{one_hot, stretch};
 use super::score::{Score, TrueFrame};
 use super::scoreboard::Scoreboard;
 use super::{AttentionMasks, HeadMasks, LabelMap, Propagation, PropagationSettings, SegmentationMethod};
-use crate::picture::Upsampling;
 use crate::{Error, Result};
+use lejepa_picture::Upsampling;
 
 /// Makes the masks of a clip for one encoder.
 pub(super) enum MaskMaker {

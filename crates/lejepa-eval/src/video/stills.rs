@@ -4,8 +4,8 @@ use lejepa_data::Image;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::picture::Jpeg;
-use crate::picture::with_longer_side;
+use lejepa_picture::Jpeg;
+use lejepa_picture::with_longer_side;
 
 /// A frame with its mask over it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +64,7 @@ impl Stills {
 
 fn picture(image: &Image) -> Result<Jpeg> {
     let side = image.height().max(image.width()).min(SIDE);
-    Jpeg::of(&with_longer_side(image, side)?, QUALITY)
+    Ok(Jpeg::of(&with_longer_side(image, side)?, QUALITY)?)
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use bhtsne::tSNE;
 use ndarray::ArrayView2;
 
 use super::{EmbeddingMap, MapMethod, rounded};
-use crate::picture::directions::Directions;
 use crate::{Error, Result};
+use lejepa_picture::Directions;
 
 /// Components that distances are measured in.
 const COMPONENTS: usize = 50;

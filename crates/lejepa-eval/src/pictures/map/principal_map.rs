@@ -4,7 +4,7 @@ use ndarray::ArrayView2;
 
 use super::{EmbeddingMap, MapMethod, rounded};
 use crate::Result;
-use crate::picture::directions::Directions;
+use lejepa_picture::Directions;
 
 /// Places by the two directions along which features vary most, with the same sign in every run.
 ///

@@ -4,7 +4,7 @@ use lejepa_data::Image;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::picture::{Jpeg, with_longer_side};
+use lejepa_picture::{Jpeg, with_longer_side};
 
 /// Square thumbnails, row by row, in one picture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use super::text::Text;
-use crate::picture::Jpeg;
 use crate::pictures::{CandidatePictures, PatchPictures, SetPictures};
 use crate::report::DatasetReport;
+use lejepa_picture::Jpeg;
 
 /// A row per image; nothing if no candidate has pictures.
 pub(super) fn section(dataset: &DatasetReport, pictures: &SetPictures) -> String {

@@ -8,22 +8,23 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par, Side};
 use ndarray::{Array2, ArrayView2, Axis, s};
 
-use crate::Result;
+use crate::{Error, Result};
 
 /// Features with more dimensions than this get their directions from some of the samples.
-pub(crate) const WIDE: usize = 2048;
+pub const WIDE: usize = 2048;
 /// How many of them, evenly spaced.
-pub(crate) const WIDE_SAMPLES: usize = 1024;
+pub const WIDE_SAMPLES: usize = 1024;
 /// Samples that are held in f64 at a time.
 const BLOCK: usize = 1024;
 /// Eigenvalues below this share of the largest are rounding of f64.
 const RANK: f64 = 1e-12;
 
 /// A mean and directions.
-pub(crate) struct Directions {
-    pub(crate) mean: Vec<f64>,
+pub struct Directions {
+    /// Of every dimension.
+    pub mean: Vec<f64>,
     /// `(dim, directions)`
-    pub(crate) vectors: Mat<f64>,
+    pub vectors: Mat<f64>,
 }
 
 impl Directions {
@@ -32,7 +33,7 @@ impl Directions {
     ///
     /// # Shapes
     /// - `values`: `(samples, dim)`
-    pub(crate) fn of(values: ArrayView2<'_, f32>, count: usize) -> Result<Self> {
+    pub fn of(values: ArrayView2<'_, f32>, count: usize) -> Result<Self> {
         let mean = mean(values);
         let vectors = leading(values, &mean, count)?;
         Ok(Self { mean, vectors })
@@ -40,7 +41,7 @@ impl Directions {
 
     /// The same with the largest entry of every vector positive (the first, if several are): colours and
     /// maps made of them do not flip between two runs.
-    pub(crate) fn signed(mut self) -> Self {
+    pub fn signed(mut self) -> Self {
         for column in 0..self.count() {
             let largest = self
                 .vectors
@@ -56,12 +57,12 @@ impl Directions {
     }
 
     /// Their number.
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.vectors.ncols()
     }
 
     /// Coordinates `(samples, directions)`, block by block: raw pixels in f64 would not fit.
-    pub(crate) fn project(&self, values: ArrayView2<'_, f32>) -> Array2<f64> {
+    pub fn project(&self, values: ArrayView2<'_, f32>) -> Array2<f64> {
         let mut coordinates = Array2::zeros((values.nrows(), self.count()));
         let blocks = values.axis_chunks_iter(Axis(0), BLOCK);
         for (block, mut to) in blocks.zip(coordinates.axis_chunks_iter_mut(Axis(0), BLOCK)) {
@@ -94,7 +95,7 @@ fn leading(values: ArrayView2<'_, f32>, mean: &[f64], count: usize) -> Result<Ma
 
 /// Those of the largest eigenvalues, as columns; none that are rounding alone.
 fn eigenvectors(gram: MatRef<'_, f64>, count: usize) -> Result<Mat<f64>> {
-    let eigen = gram.self_adjoint_eigen(Side::Lower).map_err(|_| lejepa_probe::Error::NoEigenvectors)?;
+    let eigen = gram.self_adjoint_eigen(Side::Lower).map_err(|_| Error::NoEigenvectors)?;
     // Eigenvalues rise.
     let (size, values) = (gram.nrows(), eigen.S().column_vector());
     let largest = if size > 0 { values[size - 1] } else { 0. };

@@ -11,8 +11,7 @@ use lejepa_data::Image;
 use ndarray::{Array2, Array3, ArrayView2, ArrayView4, Axis, s};
 
 use super::Upsampling;
-use crate::picture::directions::Directions;
-use crate::{Error, Result};
+use crate::{Directions, Error, Result};
 
 /// Which patches components are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
