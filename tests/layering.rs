@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Each crate of the workspace with the crates of the workspace that it may use.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("lejepa-data", &[]),
     ("lejepa-loss", &[]),
     ("lejepa-product", &[]),
@@ -17,8 +17,9 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("lejepa-onnx", &["lejepa-data", "lejepa-model"]),
     ("lejepa-embed", &["lejepa-data"]),
     ("lejepa-probe", &["lejepa-data"]),
+    ("lejepa-page", &[]),
     ("lejepa-picture", &["lejepa-data"]),
-    ("lejepa-eval", &["lejepa-data", "lejepa-embed", "lejepa-picture", "lejepa-probe"]),
+    ("lejepa-eval", &["lejepa-data", "lejepa-embed", "lejepa-page", "lejepa-picture", "lejepa-probe"]),
     (
         "lejepa-cli",
         &[
@@ -37,13 +38,14 @@ const ARROWS: [(&str, &[&str]); 12] = [
 ];
 
 /// Libraries that must not be reached from a crate, directly or through others.
-const FORBIDDEN: [(&str, &[&str]); 9] = [
+const FORBIDDEN: [(&str, &[&str]); 10] = [
     ("lejepa-data", &["candle-core", "ort", "anyhow"]),
     ("lejepa-loss", &["ort", "image"]),
     ("lejepa-product", &["candle-core", "ort"]),
     ("lejepa-model", &["ort", "image"]),
     ("lejepa-embed", &["candle-core", "candle-nn", "hdf5-metno", "parquet", "clap"]),
     ("lejepa-probe", &["candle-core", "candle-nn", "ort", "hdf5-metno", "parquet", "clap"]),
+    ("lejepa-page", &["serde", "image"]),
     ("lejepa-picture", &["candle-core", "ort", "clap"]),
     ("lejepa-eval", &["candle-core", "candle-nn", "clap"]),
     ("embedding-service", &["candle-core", "candle-nn", "hdf5-metno", "parquet"]),

@@ -3,7 +3,6 @@
 
 use std::process::ExitCode;
 
-use crate::output::say;
 use lejepa_data::{Error as DataError, Output};
 use lejepa_embed::Error as EmbedError;
 use lejepa_eval::Error as EvalError;
@@ -13,6 +12,7 @@ use lejepa_picture::Error as PictureError;
 use lejepa_train::Error as TrainError;
 
 use crate::command_line::quoted;
+use crate::output::say;
 
 const RUNTIME: u8 = 1;
 const USAGE: u8 = 2;

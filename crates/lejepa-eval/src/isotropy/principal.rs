@@ -5,12 +5,12 @@
 //! ```
 
 use faer::Mat;
+use lejepa_picture::Directions;
 use lejepa_probe::Features;
 use ndarray::Array2;
 
 use super::settings::Isotropy;
 use crate::{Error, Result};
-use lejepa_picture::Directions;
 
 /// Variances below this share, of the squared mean or of the largest variance, are rounding of f32.
 const ROUNDING: f64 = 1e-14;

@@ -2,6 +2,9 @@
 
 use lejepa_data::{Image, Output};
 use lejepa_embed::Encoder;
+use lejepa_picture::{
+    ATTENTION_MASS, AttentionPictures, ComponentsOf, Jpeg, Upsampling, patch_colours, seen, with_longer_side,
+};
 use ndarray::Axis;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -16,10 +19,6 @@ use crate::run::program::program;
 use crate::run::set_features::SetFeatures;
 use crate::sets::LabelledSet;
 use crate::{Error, Result};
-use lejepa_picture::with_longer_side;
-use lejepa_picture::{
-    ATTENTION_MASS, AttentionPictures, ComponentsOf, Jpeg, Upsampling, patch_colours, seen,
-};
 
 /// A set whose test images are drawn.
 pub(crate) struct Illustration<'a> {

@@ -1,7 +1,8 @@
 //! Reports with plausible numbers, one per shape that suites give.
 
 use lejepa_data::Image;
-use lejepa_probe::{Choice, Chosen};
+use lejepa_picture::Jpeg;
+use lejepa_probe::{Choice, Chosen, Features};
 use ndarray::Array2;
 
 use crate::isotropy::{Demonstration, Isotropy, LinearDemonstration, Neighbourhoods, SmoothDemonstration};
@@ -15,8 +16,6 @@ use crate::report::{
 };
 use crate::sets::Shots;
 use crate::video::{ClipReport, ClipRow, ObjectScore, Score, SegmentationReport, Still};
-use lejepa_picture::Jpeg;
-use lejepa_probe::Features;
 
 /// One set, two probes, all samples, three candidates.
 pub(crate) fn quick() -> Report {

@@ -2,10 +2,9 @@
 
 use std::collections::HashSet;
 
+use lejepa_page::number::{count, counted};
 use ndarray::{ArrayView1, ArrayView2};
 use rayon::prelude::*;
-
-use crate::report::number::{count, counted};
 
 /// One hash per image.
 pub(crate) struct RowHashes(Vec<[u8; 16]>);

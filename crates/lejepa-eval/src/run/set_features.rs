@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use lejepa_data::{Output, available_memory};
+use lejepa_probe::Features;
 
 use crate::features::source::ImageFeatures;
 use crate::run::evaluation::Observer;
@@ -12,7 +13,6 @@ use crate::run::{Candidate, Event};
 use crate::sets::labelled_set::LabelledImages;
 use crate::sets::{Draw, LabelledSet, Shots};
 use crate::{Error, Result};
-use lejepa_probe::Features;
 
 /// Features with the classes of their images.
 pub(crate) struct SetFeatures {

@@ -6,8 +6,7 @@ use serde::de::DeserializeOwned;
 
 use crate::features::FeatureSource;
 use crate::isotropy::Isotropy;
-use crate::pictures::Illustration;
-use crate::pictures::{CandidatePictures, Pictures};
+use crate::pictures::{CandidatePictures, Illustration, Pictures};
 use crate::report::{CandidateIsotropy, DatasetReport, Report};
 use crate::run::cell::{Cell, Heading};
 use crate::run::evaluation::Observer;

@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use lejepa_picture::ATTENTION_MASS;
+
 use crate::features::FeatureSource;
 use crate::report::Report;
 use crate::run::evaluation::{HASHES, Observer};
@@ -13,7 +15,6 @@ use crate::video::{
     SegmentationCandidate, SegmentationEvent, SegmentationMethod,
 };
 use crate::{Error, Result};
-use lejepa_picture::ATTENTION_MASS;
 
 /// One method, with the clips and the encoders that it can be used on.
 pub(crate) struct VideoRun<'a> {

@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use lejepa_data::{ImageHash, SeenImages, write_atomically};
+use lejepa_page::number::{counted, percent};
 use rayon::prelude::*;
 
 use crate::Result;
 use crate::features::FeatureSource;
-use crate::report::number::{counted, percent};
 use crate::run::Candidate;
 use crate::sets::{ImageList, LabelledSet};
 

@@ -1,12 +1,13 @@
 //! Any probe of a suite: its settings as they stand in TOML, and one way to run it.
 
 use lejepa_data::Output;
-use lejepa_probe::{Choice, Kernel, Linear, Logistic, Radius, Ranking, Rows, Samples, Size, Watch};
+use lejepa_probe::{
+    Choice, Kernel, Knn, Linear, Logistic, Radius, Ranking, Ridge, Rows, Samples, Size, Watch,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::run::cell::TOP;
-use lejepa_probe::{Knn, Ridge};
 
 /// A probe with its settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,9 +1,9 @@
 //! The masks of a frame's heads, with a memory of the frames before.
 
+use lejepa_picture::{attention_mask, mean_attention};
 use ndarray::{Array2, Array3, ArrayView3};
 
 use crate::{Error, Result};
-use lejepa_picture::{attention_mask, mean_attention};
 
 /// How attention becomes masks.
 #[derive(Debug, Clone, Copy, PartialEq)]

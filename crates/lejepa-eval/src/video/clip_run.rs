@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use lejepa_data::Image;
 use lejepa_embed::Encoder;
+use lejepa_picture::Overlay;
 use ndarray::{Array4, Ix4};
 
 use super::centred_box::centred_box;
@@ -19,7 +20,6 @@ use super::{
     Clip, ClipReport, Frame, FrameSource, LabelMap, Segmentation, SegmentationEvent, SegmentationMethod,
 };
 use crate::{Error, Result};
-use lejepa_picture::Overlay;
 
 /// Frames that are read and computed together.
 const FRAMES_AT_A_TIME: usize = 8;

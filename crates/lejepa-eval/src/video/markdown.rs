@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
+use lejepa_page::markdown::{code, code_block, plain, push_table};
+use lejepa_page::number::{counted, percent};
+
 use super::{ClipReport, ObjectScore, Score, SegmentationReport};
-use crate::report::markdown::table::push_table;
-use crate::report::markdown::text::{code, code_block, plain};
-use crate::report::number::{counted, percent};
 
 /// More clips have no columns of their own.
 const MOST_COLUMNS: usize = 6;

@@ -1,6 +1,7 @@
 //! From what an encoder computes of one frame after the other to masks.
 
 use lejepa_data::Image;
+use lejepa_picture::Upsampling;
 use ndarray::{Array2, Array3, ArrayView3, Axis};
 use rayon::prelude::*;
 
@@ -9,7 +10,6 @@ use super::score::{Score, TrueFrame};
 use super::scoreboard::Scoreboard;
 use super::{AttentionMasks, HeadMasks, LabelMap, Propagation, PropagationSettings, SegmentationMethod};
 use crate::{Error, Result};
-use lejepa_picture::Upsampling;
 
 /// Makes the masks of a clip for one encoder.
 pub(super) enum MaskMaker {

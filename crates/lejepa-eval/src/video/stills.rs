@@ -1,11 +1,10 @@
 //! A few frames of a clip, for a report.
 
 use lejepa_data::Image;
+use lejepa_picture::{Jpeg, with_longer_side};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use lejepa_picture::Jpeg;
-use lejepa_picture::with_longer_side;
 
 /// A frame with its mask over it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,10 +1,11 @@
 //! Features of a set, stretched on purpose.
 
+use lejepa_page::chart::{Axis, EndLabels, LineChart, Point, Scale, Series, Style};
+
 use super::{OverConditions, figure_of, side_by_side};
 use crate::isotropy::table::reference_settings;
 use crate::isotropy::{Alignment, Measurement, ProbeKind, Shape, VariantReport};
 use crate::report::CandidateIsotropy;
-use crate::report::html::plot::{Axis, EndLabels, LineChart, Point, Scale, Series, Style};
 
 pub(crate) fn feature_figures(of: &CandidateIsotropy) -> String {
     let variants = &of.found.variants;

@@ -7,8 +7,8 @@ pub(crate) use features::feature_figures;
 pub(crate) use simulation::simulation_figures;
 
 use crate::isotropy::table::condition;
-use crate::report::html::plot::{Axis, EndLabels, LineChart, Scale, Series};
-use crate::report::html::text::Text;
+use lejepa_page::chart::{Axis, EndLabels, LineChart, Scale, Series};
+use lejepa_page::html::Text;
 
 /// A chart over condition numbers, both axes in powers of ten.
 struct OverConditions<'a> {

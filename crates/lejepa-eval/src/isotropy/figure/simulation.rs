@@ -1,12 +1,13 @@
 //! Theory beside simulation.
 
+use lejepa_page::chart::{Point, Series, Style};
+use lejepa_page::number::significant;
+
 use super::{OverConditions, side_by_side};
 use crate::isotropy::table::theory;
 use crate::isotropy::{
     DemonstrationReport, LinearPoint, ProbeKind, RidgeBias, SmoothMeasurement, SmoothPoint,
 };
-use crate::report::html::plot::{Point, Series, Style};
-use crate::report::number::significant;
 
 /// Standard errors of a bar above and below a mean.
 const ERRORS: f64 = 2.;

@@ -1,11 +1,12 @@
 //! Simulated features: what was measured beside what theory says.
 
+use lejepa_page::number::{count, significant};
+
 use super::{Detail, PlainTable, condition, optional, verdicts};
 use crate::isotropy::{
     Demonstration, DemonstrationReport, LinearDemonstration, LinearPoint, Measurement, RidgeBias,
     SmoothDemonstration, SmoothMeasurement, SmoothPoint,
 };
-use crate::report::number::{count, significant};
 
 /// What was simulated, in two sentences.
 pub(crate) fn about_simulation(report: &DemonstrationReport) -> String {

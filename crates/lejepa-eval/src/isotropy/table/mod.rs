@@ -33,10 +33,10 @@ pub(crate) enum Detail {
 
 /// A condition number in a cell or on an axis.
 pub(crate) fn condition(condition: f64) -> String {
-    crate::report::number::significant(condition)
+    lejepa_page::number::significant(condition)
 }
 
 /// A number that not every measurement has.
 fn optional(value: Option<f64>) -> String {
-    value.map(crate::report::number::significant).unwrap_or_default()
+    value.map(lejepa_page::number::significant).unwrap_or_default()
 }

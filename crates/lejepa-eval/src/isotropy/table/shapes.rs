@@ -1,9 +1,10 @@
 //! Features of a set in several shapes.
 
+use lejepa_page::number::{count, counted, percent, significant};
+
 use super::{Detail, PlainTable, condition, optional, verdicts};
 use crate::isotropy::{FeatureShape, Isotropy, IsotropyReport, Measurement, ProbeKind, VariantReport};
 use crate::report::CandidateIsotropy;
-use crate::report::number::{count, counted, percent, significant};
 
 /// What was measured on, and what a reader should know.
 pub(crate) fn about_features(of: &CandidateIsotropy) -> (String, &[String]) {

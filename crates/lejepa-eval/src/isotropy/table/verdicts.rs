@@ -1,8 +1,9 @@
 //! What the paper says against what was measured.
 
+use lejepa_page::number::significant;
+
 use super::{Detail, PlainTable, optional};
 use crate::isotropy::{Holds, Statement, Verdict};
-use crate::report::number::significant;
 
 /// A statement's name and what it is about.
 pub(crate) fn statement(statement: Statement) -> &'static str {

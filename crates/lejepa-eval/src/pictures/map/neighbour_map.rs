@@ -4,11 +4,11 @@
 //! (as scikit-learn's does), so that nothing is left to chance.
 
 use bhtsne::tSNE;
+use lejepa_picture::Directions;
 use ndarray::ArrayView2;
 
 use super::{EmbeddingMap, MapMethod, rounded};
 use crate::{Error, Result};
-use lejepa_picture::Directions;
 
 /// Components that distances are measured in.
 const COMPONENTS: usize = 50;

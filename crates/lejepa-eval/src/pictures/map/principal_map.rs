@@ -1,10 +1,10 @@
 //! The first two principal components.
 
+use lejepa_picture::Directions;
 use ndarray::ArrayView2;
 
 use super::{EmbeddingMap, MapMethod, rounded};
 use crate::Result;
-use lejepa_picture::Directions;
 
 /// Places by the two directions along which features vary most, with the same sign in every run.
 ///

@@ -1,10 +1,10 @@
 //! Many small images in one file.
 
 use lejepa_data::Image;
+use lejepa_picture::{Jpeg, with_longer_side};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use lejepa_picture::{Jpeg, with_longer_side};
 
 /// Square thumbnails, row by row, in one picture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

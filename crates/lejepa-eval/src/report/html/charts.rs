@@ -2,9 +2,12 @@
 
 use std::fmt::Write;
 
-use super::plot::{Axis, Bar, BarChart, EndLabels, Group, LineChart, Point, Scale, Series, Style, swatch};
-use super::text::Text;
-use crate::report::number::count;
+use lejepa_page::chart::{
+    Axis, Bar, BarChart, EndLabels, Group, LineChart, Point, Scale, Series, Style, swatch,
+};
+use lejepa_page::html::Text;
+use lejepa_page::number::count;
+
 use crate::report::score_table::{Origin, PaperRow, ScoreTable, all_shots, probes};
 use crate::report::{DatasetReport, Report};
 use crate::sets::Shots;

@@ -2,12 +2,11 @@
 
 use std::fmt::Write;
 
-use super::plot::{Bar, BarChart, Group, HeatMap};
-use super::table::{Align, Table, figure, words};
-use super::text::Text;
-use crate::report::number;
-use crate::report::number::{count, counted, percent};
-use crate::report::{DatasetReport, ProbeResult, Report};
+use lejepa_page::chart::{Bar, BarChart, Group, HeatMap};
+use lejepa_page::html::{Align, Table, Text, figure, words};
+use lejepa_page::number::{count, counted, percent};
+
+use crate::report::{DatasetReport, ProbeResult, Report, number};
 
 /// Classes that a bar chart shows; of more, half of it from each end.
 const BARS: usize = 40;

@@ -2,14 +2,13 @@
 
 use std::fmt::Write;
 
-use super::table::{Align, Table, figure, words};
-use super::text::Text;
+use lejepa_page::html::{Align, Table, Text, figure, words};
+use lejepa_page::number::{count, counted, percent, points, probability, significant};
+
 use super::{classes, isotropy, link, map, pictures};
 use crate::report::footnotes::Footnotes;
-use crate::report::number;
-use crate::report::number::{count, counted, percent, significant};
 use crate::report::remarks::remarks;
-use crate::report::{Comparison, DatasetReport, DrawResult, Interval, ProbeResult, Report};
+use crate::report::{Comparison, DatasetReport, DrawResult, Interval, ProbeResult, Report, number};
 
 /// More differences than this are folded away.
 const OPEN_COMPARISONS: usize = 12;
@@ -166,8 +165,8 @@ fn comparisons(dataset: &DatasetReport) -> String {
             figure(shots.to_string()),
             words(first),
             words(second),
-            figure(number::points(*difference)),
-            figure(number::probability(*p)),
+            figure(points(*difference)),
+            figure(probability(*p)),
             words(number::test(*test)),
         ]);
     }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::table::{Align, Table, figure, words};
-use super::text::Text;
+use lejepa_page::html::{Align, Table, Text, figure, words};
+
 use crate::isotropy::DemonstrationReport;
 use crate::isotropy::figure::{feature_figures, simulation_figures};
 use crate::isotropy::table::{

@@ -3,10 +3,11 @@
 
 use std::fmt::Write;
 
-use super::text::Text;
+use lejepa_page::html::Text;
+use lejepa_page::number::{count, percent};
+
 use crate::pictures::{CandidatePictures, EmbeddingMap, MapMethod, SetPictures};
 use crate::report::DatasetReport;
-use crate::report::number::{count, percent};
 
 /// With more classes a legend says nothing.
 const LEGEND: usize = 24;

@@ -6,25 +6,20 @@ mod classes;
 mod dataset;
 mod isotropy;
 mod map;
-mod page;
 mod pictures;
-pub(crate) mod plot;
 mod scores;
 mod segmentation;
-mod table;
-pub(crate) mod text;
 
 use std::fmt::Write;
 
-use self::page::Page;
-use self::table::{Align, Table, code, figure, words};
-use self::text::Text;
 use crate::report::footnotes::Footnotes;
-use crate::report::number::{PENDING, counted};
+use crate::report::number::PENDING;
 use crate::report::remarks::seen;
 use crate::report::score_table::{ScoreTable, score_tables};
 use crate::report::{CandidateInfo, MissingDataset, Report};
 use crate::video::SegmentationReport;
+use lejepa_page::html::{Align, Page, Table, Text, code, figure, words};
+use lejepa_page::number::counted;
 
 /// The whole report.
 pub fn to_html(report: &Report) -> String {
@@ -229,8 +224,8 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::report::number::{percent, points, probability, significant};
     use crate::report::samples;
+    use lejepa_page::number::{percent, points, probability, significant};
 
     /// What stands between `<` and `>`: what users wrote has neither.
     fn tags(html: &str) -> Vec<&str> {

@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
-use super::text::Text;
+use lejepa_page::html::{Text, picture};
+use lejepa_picture::Jpeg;
+
 use crate::pictures::{CandidatePictures, PatchPictures, SetPictures};
 use crate::report::DatasetReport;
-use lejepa_picture::Jpeg;
 
 /// A row per image; nothing if no candidate has pictures.
 pub(super) fn section(dataset: &DatasetReport, pictures: &SetPictures) -> String {
@@ -38,13 +39,17 @@ pub(super) fn section(dataset: &DatasetReport, pictures: &SetPictures) -> String
         let _ = write!(
             html,
             "<tr><th scope=\"row\">{}<span>{}</span></th>",
-            picture(seen, &format!("test image {} of class {class}", image.id)),
+            picture(seen.and_then(Jpeg::uri), &format!("test image {} of class {class}", image.id)),
             Text(class)
         );
         for candidate in &candidates {
             for (name, of) in columns(candidate) {
                 let what = format!("{name} of {}, {class}", candidate.candidate);
-                let _ = write!(html, "<td>{}</td>", picture(candidate.patches.get(row).and_then(of), &what));
+                let _ = write!(
+                    html,
+                    "<td>{}</td>",
+                    picture(candidate.patches.get(row).and_then(of).and_then(Jpeg::uri), &what)
+                );
             }
         }
         html.push_str("</tr>\n");
@@ -63,11 +68,4 @@ fn columns(candidate: &CandidatePictures) -> Vec<Column> {
         columns.push(("mask", |patches| Some(&patches.attention.as_ref()?.mask)));
     }
     columns
-}
-
-pub(super) fn picture(jpeg: Option<&Jpeg>, what: &str) -> String {
-    match jpeg.and_then(Jpeg::uri) {
-        Some(uri) => format!("<img src=\"{uri}\" alt=\"{}\" loading=\"lazy\"/>", Text(what)),
-        None => String::new(),
-    }
 }

@@ -1,11 +1,12 @@
 //! The main tables.
 
+use lejepa_page::html::{Align, Table, Text, title_of_column};
+use lejepa_page::number::percent;
+
 use super::link;
-use super::table::{Align, Table, title_of_column};
-use super::text::Text;
 use crate::report::footnotes::Footnotes;
 use crate::report::number;
-use crate::report::number::{PENDING, percent};
+use crate::report::number::PENDING;
 use crate::report::score_table::{Cell, Origin, PaperRow, Rank, Row, ScoreTable};
 
 /// A main table with the paper's rows in groups of their own.

@@ -2,11 +2,10 @@
 
 use std::fmt::Write;
 
-use super::page::Page;
-use super::pictures::picture;
-use super::table::{Align, Table, figure, words};
-use super::text::Text;
-use crate::report::number::{counted, percent};
+use lejepa_page::html::{Align, Page, Table, Text, figure, picture, words};
+use lejepa_page::number::{counted, percent};
+use lejepa_picture::Jpeg;
+
 use crate::video::{ClipReport, Score, SegmentationReport};
 
 /// More clips than this are folded away.
@@ -160,14 +159,14 @@ fn stills(clip: &ClipReport) -> String {
     html.push_str("</tr>\n</thead>\n<tbody>\n<tr><th scope=\"row\">found</th>");
     for still in &clip.stills {
         let what = format!("frame {} with the mask that was found", still.frame);
-        let _ = write!(html, "<td>{}</td>", picture(Some(&still.found), &what));
+        let _ = write!(html, "<td>{}</td>", picture(still.found.uri(), &what));
     }
     html.push_str("</tr>\n");
     if clip.stills.iter().any(|still| still.truth.is_some()) {
         html.push_str("<tr><th scope=\"row\">true</th>");
         for still in &clip.stills {
             let what = format!("frame {} with the true mask", still.frame);
-            let _ = write!(html, "<td>{}</td>", picture(still.truth.as_ref(), &what));
+            let _ = write!(html, "<td>{}</td>", picture(still.truth.as_ref().and_then(Jpeg::uri), &what));
         }
         html.push_str("</tr>\n");
     }

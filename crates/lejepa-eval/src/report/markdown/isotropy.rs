@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::table::push_table;
-use super::text::plain;
+use lejepa_page::markdown::{plain, push_table};
+
 use crate::isotropy::DemonstrationReport;
 use crate::isotropy::table::{
     Detail, PlainTable, about_features, about_simulation, feature_tables, simulation_tables,

@@ -1,24 +1,22 @@
 //! A report as Markdown.
 
 mod isotropy;
-pub(crate) mod table;
-pub(crate) mod text;
 
 use std::fmt::Write;
 
-use self::table::push_table;
-use self::text::{code, code_block, plain};
 use crate::isotropy::DemonstrationReport;
 use crate::isotropy::table::Detail;
 use crate::report::footnotes::Footnotes;
 use crate::report::number;
-use crate::report::number::{PENDING, count, counted, percent};
+use crate::report::number::PENDING;
 use crate::report::remarks::{remarks, seen};
 use crate::report::score_table::{Cell, Origin, PaperRow, Rank, ScoreTable, score_tables};
 use crate::report::{
     CandidateInfo, Comparison, DatasetReport, Interval, MissingDataset, ProbeResult, Report,
 };
 use crate::video::SegmentationReport;
+use lejepa_page::markdown::{code, code_block, plain, push_table};
+use lejepa_page::number::{count, counted, percent, points, probability};
 
 /// The whole report but what is told of single classes and draws: that is in the other files.
 pub fn to_markdown(report: &Report) -> String {
@@ -371,8 +369,8 @@ fn push_comparisons(text: &mut String, datasets: &[DatasetReport]) {
                 plain(first),
                 plain(second),
                 shots.to_string(),
-                number::points(*difference),
-                number::probability(*p),
+                points(*difference),
+                probability(*p),
                 number::test(*test).into(),
             ]);
         }
@@ -413,7 +411,7 @@ mod tests {
             assert!(text.contains("**galaxies, ours, ViT-S/8: bias and variance by shape**"), "{text}");
             let found = &report.datasets[0].isotropy[0].found;
             for verdict in found.verdicts.iter().chain(&report.demonstration.as_ref().unwrap().verdicts) {
-                assert!(text.contains(&number::significant(verdict.anisotropic)), "{verdict:?}");
+                assert!(text.contains(&lejepa_page::number::significant(verdict.anisotropic)), "{verdict:?}");
             }
             found.notes.iter().for_each(|note| assert!(text.contains(note), "{note}"));
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::report::html::text::Text;
+use crate::html::Text;
 
 /// An `<svg>` element that grows.
 pub(super) struct Drawing {
@@ -143,7 +143,7 @@ fn marker(index: usize, [x, y]: [f64; 2], title: &str) -> String {
 }
 
 /// A candidate's marker on its line, for legends.
-pub(crate) fn swatch(index: usize) -> String {
+pub fn swatch(index: usize) -> String {
     let class = colour(index);
     format!(
         "<svg class=\"swatch\" viewBox=\"0 0 24 12\" width=\"24\" height=\"12\" aria-hidden=\"true\">\

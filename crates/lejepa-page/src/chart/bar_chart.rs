@@ -1,30 +1,34 @@
 //! Horizontal bars from 0 to 100 %, in groups, with error bars.
 
 use super::drawing::{Anchor, Drawing, Fit, colour, shorten, width};
-use crate::report::number::percent;
+use crate::number::percent;
 
 /// Groups of bars, one below the other.
-pub(crate) struct BarChart {
+pub struct BarChart {
     /// What is read out in its place.
-    pub(crate) label: String,
-    pub(crate) groups: Vec<Group>,
+    pub label: String,
+    /// From top to bottom.
+    pub groups: Vec<Group>,
 }
 
 /// Bars with a name, or a gap with a remark if there are none.
-pub(crate) struct Group {
-    pub(crate) name: String,
-    pub(crate) bars: Vec<Bar>,
+pub struct Group {
+    /// What its bars have in common.
+    pub name: String,
+    /// From top to bottom; a gap if there are none.
+    pub bars: Vec<Bar>,
 }
 
-pub(crate) struct Bar {
+/// One bar.
+pub struct Bar {
     /// Of the candidate, for the words under the pointer.
-    pub(crate) name: String,
+    pub name: String,
     /// Which colour it has.
-    pub(crate) series: usize,
+    pub series: usize,
     /// A share.
-    pub(crate) value: f64,
+    pub value: f64,
     /// Shares at both ends of an interval.
-    pub(crate) range: Option<[f64; 2]>,
+    pub range: Option<[f64; 2]>,
 }
 
 const WIDTH: f64 = 420.;
@@ -40,7 +44,8 @@ const RIGHT: f64 = 40.;
 const NAME: f64 = 145.;
 
 impl BarChart {
-    pub(crate) fn to_svg(&self) -> String {
+    /// An `<svg>` element.
+    pub fn to_svg(&self) -> String {
         let bars = |group: &Group| BAR * group.bars.len().max(1) as f64;
         let single = self.groups.iter().all(|group| group.bars.len() <= 1);
         let gap = if single { 3. } else { GAP };

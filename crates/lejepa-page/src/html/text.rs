@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Text between tags or in a quoted attribute.
-pub(crate) struct Text<'a>(pub(crate) &'a str);
+pub struct Text<'a>(pub &'a str);
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// Columns are padded so that the table also reads well in a terminal: the first `names` left, numbers right.
-pub(crate) fn push_table(text: &mut String, rows: &[Vec<String>], names: usize) {
+pub fn push_table(text: &mut String, rows: &[Vec<String>], names: usize) {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width =
         |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();

@@ -1,7 +1,7 @@
 //! What users wrote, such that Markdown shows it as it is.
 
 /// A name or sentence in which nothing is markup. Underscores within words are none and stay as they are.
-pub(crate) fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut before = ' ';
     let mut characters = text.chars().peekable();
@@ -20,7 +20,7 @@ pub(crate) fn plain(text: &str) -> String {
 }
 
 /// A code span.
-pub(crate) fn code(text: &str) -> String {
+pub fn code(text: &str) -> String {
     let fence = "`".repeat(longest_run_of_backticks(text) + 1);
     let space = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
     let text: String = text.chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
@@ -28,7 +28,7 @@ pub(crate) fn code(text: &str) -> String {
 }
 
 /// A block of shell.
-pub(crate) fn code_block(text: &str) -> String {
+pub fn code_block(text: &str) -> String {
     let fence = "`".repeat((longest_run_of_backticks(text) + 1).max(3));
     format!("{fence}sh\n{}\n{fence}\n", text.trim_end())
 }

@@ -1,15 +1,16 @@
 //! A square of classes against predicted classes, each row as shares of its sum.
 
 use super::drawing::{Anchor, Drawing, Fit, shorten, width};
-use crate::report::number::{counted, percent};
+use crate::number::{counted, percent};
 
 /// A confusion matrix.
-pub(crate) struct HeatMap<'a> {
+pub struct HeatMap<'a> {
     /// What is read out in its place.
-    pub(crate) label: String,
-    pub(crate) classes: &'a [String],
+    pub label: String,
+    /// Names of the classes, in the order of their numbers.
+    pub classes: &'a [String],
     /// `[class, predicted class, test images]`
-    pub(crate) counts: &'a [[usize; 3]],
+    pub counts: &'a [[usize; 3]],
 }
 
 /// The widest class name.
@@ -25,7 +26,8 @@ const DARK: f64 = 0.5;
 const NUMBERED: usize = 14;
 
 impl HeatMap<'_> {
-    pub(crate) fn to_svg(&self) -> String {
+    /// An `<svg>` element.
+    pub fn to_svg(&self) -> String {
         let classes = self.classes.len();
         let cell = if classes <= NUMBERED { 34. } else { 17. };
         let names: Vec<String> = self.classes.iter().map(|name| shorten(name, NAME)).collect();

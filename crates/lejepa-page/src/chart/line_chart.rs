@@ -2,29 +2,35 @@
 
 use super::axis::{Axis, Placed};
 use super::drawing::{Anchor, Drawing, Fit, colour, shorten, width};
-use crate::report::number::significant;
+use crate::number::significant;
 
 /// Several series over the same axes.
-pub(crate) struct LineChart {
+pub struct LineChart {
     /// What is read out in its place.
-    pub(crate) label: String,
-    pub(crate) x: Axis,
-    pub(crate) y: Axis,
+    pub label: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
     /// Drawn one upon the other.
-    pub(crate) series: Vec<Series>,
-    pub(crate) end_labels: EndLabels,
+    pub series: Vec<Series>,
+    /// Whether names stand at the ends of lines.
+    pub end_labels: EndLabels,
 }
 
-pub(crate) struct Series {
-    pub(crate) name: String,
-    pub(crate) style: Style,
+/// A line, or points.
+pub struct Series {
+    /// What it is called at its end and under the pointer.
+    pub name: String,
+    /// How it looks.
+    pub style: Style,
     /// In the order of `x`.
-    pub(crate) points: Vec<Point>,
+    pub points: Vec<Point>,
 }
 
 /// How a series looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
+pub enum Style {
     /// With the colour and marker of this number.
     Marked(usize),
     /// Dashed, with the colour of this number: what a marked series should be.
@@ -33,17 +39,20 @@ pub(crate) enum Style {
     Reference,
 }
 
+/// A place in a chart.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Point {
-    pub(crate) x: f64,
-    pub(crate) y: f64,
+pub struct Point {
+    /// Its horizontal value.
+    pub x: f64,
+    /// Its vertical value.
+    pub y: f64,
     /// Both ends of an interval.
-    pub(crate) range: Option<[f64; 2]>,
+    pub range: Option<[f64; 2]>,
 }
 
 /// Whether names stand at the ends of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EndLabels {
+pub enum EndLabels {
     /// If they are few and short enough.
     WhereTheyFit,
     /// A legend says it for several charts.
@@ -66,7 +75,8 @@ const LABEL_HEIGHT: f64 = 14.;
 const MARKERS: usize = 14;
 
 impl LineChart {
-    pub(crate) fn to_svg(&self) -> String {
+    /// An `<svg>` element.
+    pub fn to_svg(&self) -> String {
         let labels = self.labels();
         let right = labels.iter().map(|label| width(&label.name) + 10.).fold(RIGHT, f64::max);
         let points = || self.series.iter().flat_map(|series| &series.points);
@@ -207,7 +217,7 @@ fn draw_labels(drawing: &mut Drawing, labels: &[EndLabel], y: &Placed, left: f64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::html::plot::Scale;
+    use crate::chart::Scale;
 
     fn chart(series: Vec<Vec<Point>>) -> LineChart {
         let series = series.into_iter().enumerate().map(|(index, points)| Series {

@@ -3,7 +3,7 @@
 use super::text::Text;
 
 /// A page that grows from top to bottom.
-pub(super) struct Page {
+pub struct Page {
     html: String,
 }
 
@@ -12,7 +12,8 @@ impl Page {
     const POLICY: &str =
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
-    pub(super) fn new(title: &str) -> Self {
+    /// A page with its head; the title is text.
+    pub fn new(title: &str) -> Self {
         let html = format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
@@ -27,11 +28,12 @@ impl Page {
     }
 
     /// Adds finished HTML.
-    pub(super) fn push(&mut self, html: impl AsRef<str>) {
+    pub fn push(&mut self, html: impl AsRef<str>) {
         self.html.push_str(html.as_ref());
     }
 
-    pub(super) fn finish(mut self) -> String {
+    /// The whole file.
+    pub fn finish(mut self) -> String {
         self.html.push_str("</body>\n</html>\n");
         self.html
     }

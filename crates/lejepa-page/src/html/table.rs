@@ -5,14 +5,14 @@ use std::fmt::Write;
 use super::text::Text;
 
 /// A table with a caption; the first cell of every row is its header.
-pub(super) struct Table {
+pub struct Table {
     columns: usize,
     html: String,
 }
 
 /// What a cell holds, and how it is set.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Align {
+pub enum Align {
     /// Words.
     Left,
     /// Words that stay on one line.
@@ -23,13 +23,13 @@ pub(super) enum Align {
 
 impl Table {
     /// The caption is HTML, the titles are text.
-    pub(super) fn new(label: &str, caption: &str, columns: &[(&str, Align)]) -> Self {
+    pub fn new(label: &str, caption: &str, columns: &[(&str, Align)]) -> Self {
         let header = |&(title, align): &(&str, Align)| (title_of_column(title), align);
         Self::with_headers(label, caption, &columns.iter().map(header).collect::<Vec<_>>())
     }
 
     /// As [`Self::new`] with titles that are HTML.
-    pub(super) fn with_headers(label: &str, caption: &str, columns: &[(String, Align)]) -> Self {
+    pub fn with_headers(label: &str, caption: &str, columns: &[(String, Align)]) -> Self {
         let mut html = format!(
             "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table>\n",
             Text(label)
@@ -46,7 +46,7 @@ impl Table {
     }
 
     /// Starts another group of rows under a heading of its own.
-    pub(super) fn group(&mut self, class: &str, heading: &str) {
+    pub fn group(&mut self, class: &str, heading: &str) {
         let columns = self.columns;
         let _ = write!(
             self.html,
@@ -56,7 +56,7 @@ impl Table {
     }
 
     /// Cells are HTML.
-    pub(super) fn row(&mut self, cells: &[(String, Align)]) {
+    pub fn row(&mut self, cells: &[(String, Align)]) {
         self.html.push_str("<tr>");
         for (index, (cell, align)) in cells.iter().enumerate() {
             let _ = match index {
@@ -67,7 +67,8 @@ impl Table {
         self.html.push_str("</tr>\n");
     }
 
-    pub(super) fn finish(mut self) -> String {
+    /// The whole table.
+    pub fn finish(mut self) -> String {
         self.html.push_str("</tbody>\n</table>\n</div>\n");
         self.html
     }
@@ -87,7 +88,7 @@ impl Align {
 const SHORT: usize = 24;
 
 /// A title that is broken into lines only if it is long.
-pub(super) fn title_of_column(title: &str) -> String {
+pub fn title_of_column(title: &str) -> String {
     match title.chars().count() {
         0..=SHORT => format!("<span class=\"s\">{}</span>", Text(title)),
         _ => Text(title).to_string(),
@@ -95,17 +96,17 @@ pub(super) fn title_of_column(title: &str) -> String {
 }
 
 /// A cell of words.
-pub(super) fn words(text: &str) -> (String, Align) {
+pub fn words(text: &str) -> (String, Align) {
     let align = if text.chars().count() <= SHORT { Align::Short } else { Align::Left };
     (Text(text).to_string(), align)
 }
 
 /// A cell of numbers.
-pub(super) fn figure(text: impl AsRef<str>) -> (String, Align) {
+pub fn figure(text: impl AsRef<str>) -> (String, Align) {
     (Text(text.as_ref()).to_string(), Align::Right)
 }
 
 /// A cell of code.
-pub(super) fn code(text: &str) -> (String, Align) {
+pub fn code(text: &str) -> (String, Align) {
     (format!("<code>{}</code>", Text(text)), Align::Left)
 }

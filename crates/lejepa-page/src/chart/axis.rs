@@ -1,18 +1,21 @@
 //! From values to places on a line, and the ticks between.
 
-use crate::report::number::significant;
+use crate::number::significant;
 
 /// An axis of a chart.
-pub(crate) struct Axis {
-    pub(crate) title: String,
-    pub(crate) scale: Scale,
+pub struct Axis {
+    /// What its values are.
+    pub title: String,
+    /// How values become distances.
+    pub scale: Scale,
     /// Values with names; chosen by the chart if there are none.
-    pub(crate) ticks: Vec<(f64, String)>,
+    pub ticks: Vec<(f64, String)>,
 }
 
 /// How values become distances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scale {
+pub enum Scale {
+    /// Equal steps at equal distances.
     Linear,
     /// Values that are not positive have no place.
     Log,
@@ -31,7 +34,8 @@ pub(super) struct Placed {
 const TICKS: f64 = 5.;
 
 impl Axis {
-    pub(crate) fn linear(title: &str) -> Self {
+    /// An axis of equal steps with ticks chosen by the chart.
+    pub fn linear(title: &str) -> Self {
         Self { title: title.into(), scale: Scale::Linear, ticks: Vec::new() }
     }
 
