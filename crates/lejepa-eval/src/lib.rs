@@ -31,7 +31,6 @@ pub mod report;
 mod run;
 pub mod sets;
 pub mod suite;
-pub mod video;
 
 pub use error::{Error, Result};
 pub use features::FeatureSource;

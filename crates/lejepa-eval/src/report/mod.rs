@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::isotropy::{DemonstrationReport, IsotropyReport};
 use crate::pictures::SetPictures;
 use crate::sets::Shots;
-use crate::video::SegmentationReport;
+use lejepa_video::SegmentationReport;
 
 /// Everything an evaluation found. Written as `report.json`; Markdown, CSV and HTML are made from it alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,6 +3,7 @@
 use lejepa_data::Image;
 use lejepa_picture::Jpeg;
 use lejepa_probe::{Choice, Chosen, Features};
+use lejepa_video::{ClipReport, ClipRow, ObjectScore, Score, SegmentationReport, Still};
 use ndarray::Array2;
 
 use crate::isotropy::{Demonstration, Isotropy, LinearDemonstration, Neighbourhoods, SmoothDemonstration};
@@ -15,7 +16,6 @@ use crate::report::{
     PairedTest, ProbeResult, Published, Report, Source,
 };
 use crate::sets::Shots;
-use crate::video::{ClipReport, ClipRow, ObjectScore, Score, SegmentationReport, Still};
 
 /// One set, two probes, all samples, three candidates.
 pub(crate) fn quick() -> Report {

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use lejepa_data::{Hashing, Output};
+use lejepa_video::{ClipSet, Ffmpeg};
 
 use crate::features::FeatureSource;
 use crate::report::{CandidateInfo, DatasetReport, MissingDataset, Report, ReportFolder};
@@ -13,7 +14,6 @@ use crate::run::video_run::VideoRun;
 use crate::sets::overlap::overlaps;
 use crate::sets::{LabelledSet, Shots};
 use crate::suite::Suite;
-use crate::video::{ClipSet, Ffmpeg};
 use crate::{Error, Result};
 
 /// Features to be scored.
@@ -124,7 +124,7 @@ pub enum Event<'a> {
     /// This many more frames have masks.
     Segmented(usize),
     /// A frame cannot be read.
-    LeftOut(&'a Error),
+    LeftOut(&'a lejepa_video::Error),
     /// Something that a reader of the numbers should know.
     Noted {
         /// The set.

@@ -4,16 +4,16 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use lejepa_picture::ATTENTION_MASS;
+use lejepa_video::{
+    AttentionSettings, Clip, ClipFolder, ClipReport, ClipSet, Ffmpeg, PropagationSettings, Segmentation,
+    SegmentationCandidate, SegmentationEvent, SegmentationMethod,
+};
 
 use crate::features::FeatureSource;
 use crate::report::Report;
 use crate::run::evaluation::{HASHES, Observer};
 use crate::run::program::program;
 use crate::run::{Candidate, Evaluation, Event, Video};
-use crate::video::{
-    AttentionSettings, Clip, ClipReport, ClipSet, Ffmpeg, PropagationSettings, Segmentation,
-    SegmentationCandidate, SegmentationEvent, SegmentationMethod,
-};
 use crate::{Error, Result};
 
 /// One method, with the clips and the encoders that it can be used on.
@@ -27,15 +27,9 @@ pub(crate) struct VideoRun<'a> {
     candidates: Vec<SegmentationCandidate<'a>>,
 }
 
-/// What is in the folder of a clip.
-const MASKS: &str = "masks";
-const FILMS: [&str; 2] = ["overlay.gif", "overlay.mp4"];
 /// Folders in which masks of clips lie.
 const FOLDER: &str = "video";
 const METHODS: [&str; 2] = ["attention", "propagation"];
-
-/// In the folder of a clip's masks: the name of what they are of, and what every file holds.
-const MARK: &str = "cell.txt";
 
 impl<'a> VideoRun<'a> {
     /// What there is to do; an error if nothing can be done.
@@ -84,7 +78,7 @@ impl<'a> VideoRun<'a> {
         let mut video = segmentation.start()?;
         for &clip in &self.clips {
             match self.clip(&segmentation, clip, evaluation, observer) {
-                Err(error) if error.leaves_out_a_clip() => {
+                Err(Error::Video(error)) if error.leaves_out_a_clip() => {
                     video.notes.push(format!("left out: {error}"));
                     observer.tell(Event::LeftOut(&error))?;
                 }
@@ -108,23 +102,18 @@ impl<'a> VideoRun<'a> {
         observer: &mut Observer<'_>,
     ) -> Result<ClipReport> {
         let key = self.key(segmentation, clip, &evaluation.cache.join(HASHES))?;
-        let folder = segmentation.out.join(&clip.name);
-        let mark = folder.join(MARK);
-        let is_of_it = || {
-            let found = std::fs::read_to_string(&mark).unwrap_or_default();
-            found.lines().next() == Some(&key) && listing(&folder, &key).is_ok_and(|listing| listing == found)
-        };
-        if let Some(found) = evaluation.folder.read_cell(&key).filter(|_| is_of_it()) {
+        let folder = ClipFolder::new(segmentation.out.join(&clip.name));
+        if let Some(found) = evaluation.folder.read_cell(&key).filter(|_| folder.holds(&key)) {
             return Ok(found);
         }
         // Masks of something else are not left behind, but what is not of an evaluation stays.
-        if folder.symlink_metadata().is_ok() {
-            if !mark.is_file() && !evaluation.folder.overwrites() {
-                return Err(lejepa_data::Error::Exists { path: folder }.into());
+        if folder.is_there() {
+            if !folder.is_marked() && !evaluation.folder.overwrites() {
+                return Err(lejepa_data::Error::Exists { path: folder.path().into() }.into());
             }
-            remove_folder(&folder)?;
+            folder.remove()?;
         }
-        lejepa_data::write_atomically(&mark, |file| writeln!(file, "begun"))?;
+        folder.begin()?;
         let mut watch = |event: SegmentationEvent<'_>| {
             let told = observer.tell(match event {
                 SegmentationEvent::Clip { name, frames } => {
@@ -135,9 +124,8 @@ impl<'a> VideoRun<'a> {
             });
             if told.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
-        let found = segmentation.segment(clip, &folder, &mut watch)?;
-        let listing = listing(&folder, &key)?;
-        lejepa_data::write_atomically(&mark, |file| write!(file, "{listing}"))?;
+        let found = segmentation.segment(clip, folder.path(), &mut watch)?;
+        folder.finish(&key)?;
         evaluation.folder.write_cell(&key, &found)?;
         Ok(found)
     }
@@ -156,35 +144,10 @@ impl<'a> VideoRun<'a> {
     }
 }
 
-/// What stands in the folder of a clip once all is there. Masks that were lost or damaged since make another one.
-fn listing(folder: &Path, key: &str) -> Result<String> {
-    let mut lines = Vec::new();
-    for folder in [folder.to_path_buf(), folder.join(MASKS)] {
-        let failed = |source| lejepa_data::Error::Io { action: "read", path: folder.clone(), source };
-        for entry in std::fs::read_dir(&folder).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            // Others' files beside them are in nobody's way.
-            let is_own = FILMS.contains(&&*name) || folder.ends_with(MASKS) && name.ends_with(".png");
-            if is_own && entry.file_type().map_err(failed)?.is_file() {
-                let content = std::fs::read(entry.path()).map_err(failed)?;
-                lines.push(format!("{} {name}\n", &blake3::hash(&content).to_hex()[..32]));
-            }
-        }
-    }
-    lines.sort_unstable();
-    Ok(format!("{key}\n{}", lines.concat()))
-}
-
 /// Removes what an earlier evaluation has found in a clip.
 pub(crate) fn remove(report: &Path, clip: &str) -> Result<()> {
-    let folders = METHODS.map(|method| report.join(FOLDER).join(method).join(clip));
-    folders.iter().filter(|folder| folder.join(MARK).is_file()).try_for_each(|folder| remove_folder(folder))
-}
-
-fn remove_folder(folder: &Path) -> Result<()> {
-    let failed = |source| lejepa_data::Error::Io { action: "remove", path: folder.into(), source };
-    Ok(std::fs::remove_dir_all(folder).map_err(failed)?)
+    let folders = METHODS.map(|method| ClipFolder::new(report.join(FOLDER).join(method).join(clip)));
+    Ok(folders.iter().filter(|folder| folder.is_marked()).try_for_each(ClipFolder::remove)?)
 }
 
 /// The encoders that have what a method looks at.

@@ -14,8 +14,8 @@ use indicatif::ProgressBar;
 use lejepa_data::{Split, printable};
 use lejepa_embed::InputSize;
 use lejepa_eval::report::to_table;
-use lejepa_eval::video::{ClipChoice, ClipSet};
 use lejepa_eval::{Evaluation, Event, ReportFolder, Suite, Video};
+use lejepa_video::{ClipChoice, ClipSet};
 
 use crate::command_line::command_line;
 use crate::encoder_arguments::{EncoderArguments, size};

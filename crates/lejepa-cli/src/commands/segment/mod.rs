@@ -12,8 +12,8 @@ use clap::Args;
 use indicatif::ProgressBar;
 use lejepa_data::{Claim, Fingerprinter, Job, Output, printable};
 use lejepa_embed::Encoder;
-use lejepa_eval::Error;
-use lejepa_eval::video::{
+use lejepa_video::Error;
+use lejepa_video::{
     Clip, ClipChoice, ClipSet, Ffmpeg, Segmentation, SegmentationCandidate, SegmentationEvent,
 };
 

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use lejepa_eval::video::{
+use lejepa_picture::ATTENTION_MASS;
+use lejepa_video::{
     AttentionMasks, AttentionSettings, Clip, LabelMap, PropagationSettings, SegmentationMethod,
 };
-use lejepa_picture::ATTENTION_MASS;
 
 #[derive(Debug, Args)]
 pub(super) struct MethodArguments {

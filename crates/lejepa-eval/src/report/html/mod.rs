@@ -8,7 +8,6 @@ mod isotropy;
 mod map;
 mod pictures;
 mod scores;
-mod segmentation;
 
 use std::fmt::Write;
 
@@ -17,9 +16,9 @@ use crate::report::number::PENDING;
 use crate::report::remarks::seen;
 use crate::report::score_table::{ScoreTable, score_tables};
 use crate::report::{CandidateInfo, MissingDataset, Report};
-use crate::video::SegmentationReport;
 use lejepa_page::html::{Align, Page, Table, Text, code, figure, words};
 use lejepa_page::number::counted;
+use lejepa_video::SegmentationReport;
 
 /// The whole report.
 pub fn to_html(report: &Report) -> String {
@@ -56,7 +55,7 @@ pub fn to_html(report: &Report) -> String {
         page.push(dataset::section(report, dataset, index, &footnotes));
     }
     for (index, video) in videos.iter().enumerate() {
-        page.push(segmentation::section(video, index));
+        page.push(video.to_html_section(&format!("video-{index}")));
     }
     if !compared.is_empty() {
         page.push(candidates(compared));

@@ -14,9 +14,9 @@ use crate::report::score_table::{Cell, Origin, PaperRow, Rank, ScoreTable, score
 use crate::report::{
     CandidateInfo, Comparison, DatasetReport, Interval, MissingDataset, ProbeResult, Report,
 };
-use crate::video::SegmentationReport;
 use lejepa_page::markdown::{code, code_block, plain, push_table};
 use lejepa_page::number::{count, counted, percent, points, probability};
+use lejepa_video::SegmentationReport;
 
 /// The whole report but what is told of single classes and draws: that is in the other files.
 pub fn to_markdown(report: &Report) -> String {

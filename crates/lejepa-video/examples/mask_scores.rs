@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use lejepa_eval::video::{Contour, LabelMap, jaccard};
+use lejepa_video::{Contour, LabelMap, jaccard};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folders: Vec<String> = std::env::args().skip(1).collect();

@@ -12,6 +12,11 @@ use super::Ffmpeg;
 use super::ffmpeg::{Messages, Running, file_name};
 use crate::{Error, Result};
 
+/// The names of films.
+pub(super) const FILMS: [&str; 2] = [GIF, MP4];
+const GIF: &str = "overlay.gif";
+const MP4: &str = "overlay.mp4";
+
 /// The longer side of a GIF: they get large.
 const GIF_SIDE: usize = 480;
 /// From 1, the best palettes, to 30.
@@ -33,8 +38,8 @@ impl Film {
         duration: Duration,
         ffmpeg: Option<&Ffmpeg>,
     ) -> Result<Self> {
-        let gif = Gif::create(&folder.join("overlay.gif"), (first.height(), first.width()))?;
-        let mp4 = |ffmpeg| Mp4::create(ffmpeg, &folder.join("overlay.mp4"), first, duration);
+        let gif = Gif::create(&folder.join(GIF), (first.height(), first.width()))?;
+        let mp4 = |ffmpeg| Mp4::create(ffmpeg, &folder.join(MP4), first, duration);
         Ok(Self { gif, mp4: ffmpeg.map(mp4).transpose()? })
     }
 

@@ -1,8 +1,7 @@
 //! The scores of a clip while they come in: a row for everything that makes masks, a tally for every object.
 
-use super::ClipRow;
-use super::ObjectScore;
 use super::score::{Frames, Score, Tally};
+use super::{ClipRow, ObjectScore};
 
 /// What may be asked of a row at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

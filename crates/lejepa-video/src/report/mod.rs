@@ -1,8 +1,11 @@
-//! What a segmentation found, for people and programs.
+//! A segmentation's report, for people and programs.
+
+mod html;
+mod markdown;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Score, Still};
+use crate::{Score, Still};
 
 /// The masks of a set of clips, and how good they are where that can be told.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -83,8 +86,8 @@ pub struct SetRow {
 }
 
 impl ClipRow {
-    /// Nothing without objects.
-    pub(crate) fn new(name: &str, objects: Vec<ObjectScore>) -> Option<Self> {
+    /// Scores with the mean over objects; nothing without any.
+    pub fn new(name: &str, objects: Vec<ObjectScore>) -> Option<Self> {
         let score = Score::average(objects.iter().map(|object| object.score))?;
         Some(Self { name: name.into(), score, mean: score.mean(), objects })
     }
@@ -92,7 +95,7 @@ impl ClipRow {
 
 impl SegmentationReport {
     /// Averages over clips.
-    pub(crate) fn summarise(&mut self) {
+    pub fn summarise(&mut self) {
         let mut names: Vec<&str> = Vec::new();
         for row in self.clips.iter().flat_map(|clip| &clip.rows) {
             if !names.contains(&row.name.as_str()) {

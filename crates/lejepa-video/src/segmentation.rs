@@ -100,7 +100,8 @@ impl SegmentationMethod {
         }
     }
 
-    pub(crate) fn protocol(&self) -> String {
+    /// Its name and settings in a protocol string.
+    pub fn protocol(&self) -> String {
         match self {
             Self::Attention { settings: AttentionSettings { mass, smoothing }, .. } => {
                 format!("attention:mass{mass}:smoothing{smoothing}")
@@ -138,7 +139,7 @@ impl Segmentation<'_> {
     }
 
     /// A report without clips.
-    pub(crate) fn start(&self) -> Result<SegmentationReport> {
+    pub fn start(&self) -> Result<SegmentationReport> {
         let first = self.candidates.first().ok_or(Error::NoCandidate)?;
         let Preprocess { crop_height, crop_width, .. } = *first.encoder.preprocess();
         Ok(SegmentationReport {
@@ -164,7 +165,12 @@ impl Segmentation<'_> {
     }
 
     /// Segments one clip into a folder.
-    pub(crate) fn segment(&self, clip: &Clip, folder: &Path, watch: &mut Watcher<'_>) -> Result<ClipReport> {
+    pub fn segment(
+        &self,
+        clip: &Clip,
+        folder: &Path,
+        watch: &mut dyn FnMut(SegmentationEvent<'_>) -> ControlFlow<()>,
+    ) -> Result<ClipReport> {
         ClipRun::start(self, clip, folder)?.finish(watch)
     }
 

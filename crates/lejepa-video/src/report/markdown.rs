@@ -5,7 +5,7 @@ use std::fmt::Write;
 use lejepa_page::markdown::{code, code_block, plain, push_table};
 use lejepa_page::number::{counted, percent};
 
-use super::{ClipReport, ObjectScore, Score, SegmentationReport};
+use crate::{ClipReport, ObjectScore, Score, SegmentationReport};
 
 /// More clips have no columns of their own.
 const MOST_COLUMNS: usize = 6;
@@ -15,7 +15,7 @@ const MEASURES: [&str; 3] = ["J", "F", "J&F"];
 
 impl SegmentationReport {
     /// What it is called beside other things, such as `Video: attention`.
-    pub(crate) fn title(&self) -> String {
+    pub fn title(&self) -> String {
         format!("Video: {}", self.protocol.split(':').next().unwrap_or_default())
     }
 

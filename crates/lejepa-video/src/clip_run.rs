@@ -24,7 +24,7 @@ use crate::{Error, Result};
 /// Frames that are read and computed together.
 const FRAMES_AT_A_TIME: usize = 8;
 /// The folder of masks.
-const MASKS: &str = "masks";
+pub(super) const MASKS: &str = "masks";
 /// Unreadable frames that are named in the report.
 const NAMED: usize = 10;
 /// How much of an object's colour is seen over it.

@@ -1,4 +1,4 @@
-//! Masks of clips: how good they are, and what they look like.
+//! A segmentation's report as HTML: how good masks are, and what they look like.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use lejepa_page::html::{Align, Page, Table, Text, figure, picture, words};
 use lejepa_page::number::{counted, percent};
 use lejepa_picture::Jpeg;
 
-use crate::video::{ClipReport, Score, SegmentationReport};
+use crate::{ClipReport, Score, SegmentationReport};
 
 /// More clips than this are folded away.
 const OPEN_CLIPS: usize = 6;
@@ -25,16 +25,16 @@ impl SegmentationReport {
         ));
         page.finish()
     }
-}
 
-/// As a part of a larger report.
-pub(super) fn section(report: &SegmentationReport, index: usize) -> String {
-    format!(
-        "<section id=\"video-{index}\">\n<h2>{}</h2>\n{}{}</section>\n",
-        Text(&report.title()),
-        facts(report),
-        body(report)
-    )
+    /// A section of a larger page, by this id.
+    pub fn to_html_section(&self, id: &str) -> String {
+        format!(
+            "<section id=\"{id}\">\n<h2>{}</h2>\n{}{}</section>\n",
+            Text(&self.title()),
+            facts(self),
+            body(self)
+        )
+    }
 }
 
 fn facts(report: &SegmentationReport) -> String {
