@@ -36,7 +36,7 @@ impl LabelMap {
     }
 
     /// The pixels that are not judged; nothing if all are.
-    pub fn void_pixels(&self) -> Option<Array2<bool>> {
+    pub(crate) fn void_pixels(&self) -> Option<Array2<bool>> {
         self.void.filter(|void| self.labels.iter().any(|label| label == void)).map(|void| self.object(void))
     }
 

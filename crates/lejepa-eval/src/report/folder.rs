@@ -19,8 +19,7 @@ use lejepa_data::{Lock, Overwrite, write_atomically};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::report::spreadsheet::plain;
-use crate::report::{Report, to_csv, to_html, to_markdown};
+use crate::report::{Json, RENDERERS, Report, plain};
 use crate::run::identity::Identity;
 use crate::run::video_run;
 use crate::sets::{Draw, ImageList, Shots};
@@ -58,17 +57,11 @@ struct DrawnSample {
 
 /// What the report is of.
 const IDENTITY: &str = "identity.json";
-const REPORT: &str = "report.json";
-/// Files of a report besides these.
-const WRITTEN: [&str; 7] = [
-    "report.md",
-    "report.html",
-    "scores.csv",
-    "classes.csv",
-    "confusion.csv",
-    "isotropy.csv",
-    "verdicts.csv",
-];
+
+/// Files that renderers write besides the report as JSON.
+fn rendered() -> impl Iterator<Item = &'static str> {
+    RENDERERS.iter().flat_map(|renderer| renderer.files()).copied().filter(|name| *name != Json::FILE)
+}
 
 impl ReportFolder {
     /// A folder that need not be there yet.
@@ -106,7 +99,7 @@ impl ReportFolder {
         let lost = match &earlier {
             Some(earlier) => earlier.lost_in(identity),
             None => {
-                let mut names = [IDENTITY, REPORT].iter().chain(&WRITTEN);
+                let mut names = [IDENTITY, Json::FILE].into_iter().chain(rendered());
                 let foreign = names.find(|name| self.path.join(name).symlink_metadata().is_ok());
                 foreign.map(|name| format!("a {name} that is of no evaluation, or of an earlier version"))
             }
@@ -120,9 +113,9 @@ impl ReportFolder {
         if let Some(path) = lists.find(|path| path.symlink_metadata().is_ok() && !self.overwrites()) {
             return Err(lejepa_data::Error::Exists { path }.into());
         }
-        WRITTEN.iter().try_for_each(|name| self.remove(&self.path.join(name)))?;
+        rendered().try_for_each(|name| self.remove(&self.path.join(name)))?;
         if lost.is_some() {
-            self.remove(&self.path.join(REPORT))?;
+            self.remove(&self.path.join(Json::FILE))?;
         }
         // What else is in these folders is not of an evaluation.
         if let Some(earlier) = &earlier {
@@ -146,15 +139,10 @@ impl ReportFolder {
 
     /// Writes the report in all its forms; each file is whole at any moment.
     pub(crate) fn write(&self, report: &Report) -> Result<()> {
-        let json = serde_json::to_string_pretty(report).map_err(Error::Json)? + "\n";
-        let mut files = vec![
-            (REPORT, json.into_bytes()),
-            ("report.md", to_markdown(report).into_bytes()),
-            ("report.html", to_html(report).into_bytes()),
-        ];
-        files.extend(to_csv(report)?);
-        for (name, content) in files {
-            write_atomically(&self.path.join(name), |file| file.write_all(&content))?;
+        for renderer in RENDERERS {
+            for file in renderer.render(report)? {
+                write_atomically(&self.path.join(file.name), |to| to.write_all(&file.content))?;
+            }
         }
         Ok(())
     }

@@ -2,28 +2,25 @@
 
 mod folder;
 pub(crate) mod footnotes;
-pub(crate) mod html;
-pub(crate) mod markdown;
 pub(crate) mod number;
 pub(crate) mod paper;
 pub(crate) mod remarks;
+mod renderer;
 #[cfg(test)]
 pub(crate) mod samples;
 pub(crate) mod score_table;
-pub(crate) mod spreadsheet;
 
 pub use folder::ReportFolder;
-pub use html::to_html;
-pub use markdown::{to_markdown, to_table};
-pub use spreadsheet::to_csv;
+pub(crate) use renderer::plain;
+pub use renderer::{Html, Json, Markdown, RENDERERS, Rendered, Renderer, Spreadsheet, Terminal};
 
 use lejepa_probe::Choice;
+use lejepa_video::SegmentationReport;
 use serde::{Deserialize, Serialize};
 
 use crate::isotropy::{DemonstrationReport, IsotropyReport};
 use crate::pictures::SetPictures;
 use crate::sets::Shots;
-use lejepa_video::SegmentationReport;
 
 /// Everything an evaluation found. Written as `report.json`; Markdown, CSV and HTML are made from it alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

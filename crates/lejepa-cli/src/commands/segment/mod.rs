@@ -12,9 +12,8 @@ use clap::Args;
 use indicatif::ProgressBar;
 use lejepa_data::{Claim, Fingerprinter, Job, Output, printable};
 use lejepa_embed::Encoder;
-use lejepa_video::Error;
 use lejepa_video::{
-    Clip, ClipChoice, ClipSet, Ffmpeg, Segmentation, SegmentationCandidate, SegmentationEvent,
+    Clip, ClipChoice, ClipSet, Error, Ffmpeg, Segmentation, SegmentationCandidate, SegmentationEvent,
 };
 
 use self::settings::MethodArguments;

@@ -6,7 +6,7 @@ use lejepa_data::Claim;
 
 use super::streamed;
 use crate::features::Extracted;
-use crate::report::spreadsheet::plain;
+use crate::report::plain;
 use crate::sets::ImageList;
 use crate::{Error, Result};
 

@@ -6,9 +6,10 @@ mod simulation;
 pub(crate) use features::feature_figures;
 pub(crate) use simulation::simulation_figures;
 
-use crate::isotropy::table::condition;
 use lejepa_page::chart::{Axis, EndLabels, LineChart, Scale, Series};
 use lejepa_page::html::Text;
+
+use crate::isotropy::table::condition;
 
 /// A chart over condition numbers, both axes in powers of ten.
 struct OverConditions<'a> {

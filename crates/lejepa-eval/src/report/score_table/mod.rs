@@ -6,9 +6,10 @@ mod paper;
 pub(crate) use layout::{all_shots, probes, score_tables};
 pub(crate) use paper::PaperRow;
 
+use lejepa_page::number::percent;
+
 use crate::report::{CandidateInfo, DatasetReport, ProbeResult, Report};
 use crate::sets::Shots;
-use lejepa_page::number::percent;
 
 /// Candidates and the paper's encoders against sets, shots or probes.
 pub(crate) struct ScoreTable<'a> {

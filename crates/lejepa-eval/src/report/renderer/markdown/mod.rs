@@ -4,22 +4,40 @@ mod isotropy;
 
 use std::fmt::Write;
 
-use crate::isotropy::DemonstrationReport;
-use crate::isotropy::table::Detail;
-use crate::report::footnotes::Footnotes;
-use crate::report::number;
-use crate::report::number::PENDING;
-use crate::report::remarks::{remarks, seen};
-use crate::report::score_table::{Cell, Origin, PaperRow, Rank, ScoreTable, score_tables};
-use crate::report::{
-    CandidateInfo, Comparison, DatasetReport, Interval, MissingDataset, ProbeResult, Report,
-};
 use lejepa_page::markdown::{code, code_block, plain, push_table};
 use lejepa_page::number::{count, counted, percent, points, probability};
 use lejepa_video::SegmentationReport;
 
+use super::{Rendered, Renderer, single};
+use crate::Result;
+use crate::isotropy::DemonstrationReport;
+use crate::isotropy::table::Detail;
+use crate::report::footnotes::Footnotes;
+use crate::report::number::PENDING;
+use crate::report::remarks::{remarks, seen};
+use crate::report::score_table::{Cell, Origin, PaperRow, Rank, ScoreTable, score_tables};
+use crate::report::{
+    CandidateInfo, Comparison, DatasetReport, Interval, MissingDataset, ProbeResult, Report, number,
+};
+
+/// `report.md`: all but what is told of single classes and draws.
+#[derive(Debug, Clone, Copy)]
+pub struct Markdown;
+
+const FILE: &str = "report.md";
+
+impl Renderer for Markdown {
+    fn files(&self) -> &'static [&'static str] {
+        &[FILE]
+    }
+
+    fn render(&self, report: &Report) -> Result<Vec<Rendered>> {
+        Ok(single(FILE, to_markdown(report)))
+    }
+}
+
 /// The whole report but what is told of single classes and draws: that is in the other files.
-pub fn to_markdown(report: &Report) -> String {
+pub(super) fn to_markdown(report: &Report) -> String {
     let Report {
         format: _,
         version,
@@ -70,40 +88,8 @@ pub fn to_markdown(report: &Report) -> String {
     text
 }
 
-/// What the terminal shows at the end: the main tables without the paper's fine-tuned encoders, what is
-/// missing, and a sentence about the images.
-pub fn to_table(report: &Report) -> String {
-    let Report {
-        format: _,
-        version: _,
-        suite: _,
-        about: _,
-        // By what the tables wait for.
-        complete: _,
-        command: _,
-        seed,
-        // Rows of the tables.
-        candidates: _,
-        datasets,
-        missing,
-        videos,
-        demonstration,
-    } = report;
-    let mut text = String::new();
-    push_scores(&mut text, report, PaperRows::Frozen);
-    push_seen(&mut text, datasets);
-    push_missing(&mut text, missing);
-    push_videos(&mut text, videos);
-    push_isotropy(&mut text, datasets, demonstration.as_ref(), Detail::Main);
-    let images: Vec<String> = datasets.iter().map(images).collect();
-    if !images.is_empty() {
-        let _ = writeln!(text, "\nTested on {}; seed {seed}.", images.join(", "));
-    }
-    text
-}
-
 /// Images of the sets that candidates were trained on.
-fn push_seen(text: &mut String, datasets: &[DatasetReport]) {
+pub(super) fn push_seen(text: &mut String, datasets: &[DatasetReport]) {
     let sentences: Vec<String> = datasets.iter().flat_map(seen).collect();
     if !sentences.is_empty() {
         text.push('\n');
@@ -111,36 +97,7 @@ fn push_seen(text: &mut String, datasets: &[DatasetReport]) {
     sentences.iter().for_each(|sentence| text.push_str(&format!("- {}\n", plain(sentence))));
 }
 
-/// A set in the terminal's last sentence.
-fn images(dataset: &DatasetReport) -> String {
-    let DatasetReport {
-        name,
-        path: _,
-        fingerprints: _,
-        train: _,
-        train_available: _,
-        test,
-        test_available: _,
-        splits: _,
-        // Columns of the tables.
-        per_class: _,
-        classes,
-        // Told as notes before the tables.
-        notes: _,
-        // Below the tables.
-        seen: _,
-        // In the tables.
-        results: _,
-        comparisons: _,
-        published: _,
-        isotropy: _,
-        pictures: _,
-    } = dataset;
-    let [test, classes] = [counted(*test, "test image"), counted(classes.len(), "class")];
-    format!("{} ({test} of {classes})", plain(name))
-}
-
-fn push_isotropy(
+pub(super) fn push_isotropy(
     text: &mut String,
     datasets: &[DatasetReport],
     demonstration: Option<&DemonstrationReport>,
@@ -158,7 +115,7 @@ fn push_isotropy(
 
 /// Whether encoders that the paper fine-tuned stand beside frozen ones.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum PaperRows {
+pub(super) enum PaperRows {
     All,
     Frozen,
 }
@@ -169,7 +126,7 @@ impl PaperRows {
     }
 }
 
-fn push_scores(text: &mut String, report: &Report, paper: PaperRows) {
+pub(super) fn push_scores(text: &mut String, report: &Report, paper: PaperRows) {
     let tables = score_tables(report);
     if !report.has_results() {
         text.push_str("No result yet.\n");
@@ -189,7 +146,7 @@ fn push_scores(text: &mut String, report: &Report, paper: PaperRows) {
 }
 
 /// The scores of masks, where true ones are known.
-fn push_videos(text: &mut String, videos: &[SegmentationReport]) {
+pub(super) fn push_videos(text: &mut String, videos: &[SegmentationReport]) {
     for video in videos {
         if let Some(table) = video.to_table() {
             let _ = write!(text, "\n**{}**\n\n{table}", plain(&video.title()));
@@ -228,7 +185,7 @@ fn score_cell(cell: &Cell<'_>) -> String {
     }
 }
 
-fn push_missing(text: &mut String, missing: &[MissingDataset]) {
+pub(super) fn push_missing(text: &mut String, missing: &[MissingDataset]) {
     for (index, MissingDataset { name, folders, source }) in missing.iter().enumerate() {
         let gap = if index == 0 { "\n" } else { "" };
         let folders: Vec<String> = folders.iter().map(|folder| code(folder)).collect();
@@ -385,6 +342,7 @@ fn push_comparisons(text: &mut String, datasets: &[DatasetReport]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::terminal::to_table;
     use super::*;
     use crate::report::samples;
 
@@ -415,30 +373,6 @@ mod tests {
             }
             found.notes.iter().for_each(|note| assert!(text.contains(note), "{note}"));
         }
-    }
-
-    #[test]
-    fn a_report_that_is_still_running_has_a_table_with_gaps() {
-        let mut report = samples::quick();
-        report.datasets[0].results.truncate(4);
-        report.videos.clear();
-        let text = to_table(&report);
-        assert_eq!(
-            text.lines().collect::<Vec<_>>(),
-            [
-                "**imagenette, all samples** (accuracy in %)",
-                "",
-                "| candidate       | k-NN (k = 20) | ridge |",
-                "|-----------------|--------------:|------:|",
-                "| ours, ViT-S/8   |          67.7 |  69.8 |",
-                "| DINOv2 ViT-S/14 |      **71.0** |     … |",
-                "| raw pixels      |          33.2 |     … |",
-                "",
-                "…: not measured yet.",
-                "",
-                "Tested on imagenette (500 test images of 10 classes); seed 0.",
-            ]
-        );
     }
 
     #[test]

@@ -8,13 +8,29 @@ mod isotropy;
 
 use csv::Writer;
 
+use super::{Rendered, Renderer};
 use crate::report::{DatasetReport, Interval, ProbeResult, Report, Source};
 use crate::{Error, Result};
+
+/// Tables of numbers, one line each.
+#[derive(Debug, Clone, Copy)]
+pub struct Spreadsheet;
+
+impl Renderer for Spreadsheet {
+    fn files(&self) -> &'static [&'static str] {
+        &["scores.csv", "classes.csv", "confusion.csv", "isotropy.csv", "verdicts.csv"]
+    }
+
+    fn render(&self, report: &Report) -> Result<Vec<Rendered>> {
+        let files = to_csv(report)?;
+        Ok(files.into_iter().map(|(name, content)| Rendered { name, content }).collect())
+    }
+}
 
 /// The files' names and contents: `scores.csv` with a line per result, `classes.csv` with the accuracy within
 /// every class, and `confusion.csv` with the test images per class and predicted class, summed over draws;
 /// `isotropy.csv` and `verdicts.csv` where bias and variance were measured.
-pub fn to_csv(report: &Report) -> Result<Vec<(&'static str, Vec<u8>)>> {
+fn to_csv(report: &Report) -> Result<Vec<(&'static str, Vec<u8>)>> {
     let Report {
         format: _,
         version: _,

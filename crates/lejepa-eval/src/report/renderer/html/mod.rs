@@ -11,17 +11,36 @@ mod scores;
 
 use std::fmt::Write;
 
+use lejepa_page::html::{Align, Page, Table, Text, code, figure, words};
+use lejepa_page::number::counted;
+use lejepa_video::SegmentationReport;
+
+use super::{Rendered, Renderer, single};
+use crate::Result;
 use crate::report::footnotes::Footnotes;
 use crate::report::number::PENDING;
 use crate::report::remarks::seen;
 use crate::report::score_table::{ScoreTable, score_tables};
 use crate::report::{CandidateInfo, MissingDataset, Report};
-use lejepa_page::html::{Align, Page, Table, Text, code, figure, words};
-use lejepa_page::number::counted;
-use lejepa_video::SegmentationReport;
+
+/// `report.html`.
+#[derive(Debug, Clone, Copy)]
+pub struct Html;
+
+const FILE: &str = "report.html";
+
+impl Renderer for Html {
+    fn files(&self) -> &'static [&'static str] {
+        &[FILE]
+    }
+
+    fn render(&self, report: &Report) -> Result<Vec<Rendered>> {
+        Ok(single(FILE, to_html(report)))
+    }
+}
 
 /// The whole report.
-pub fn to_html(report: &Report) -> String {
+fn to_html(report: &Report) -> String {
     let Report {
         format: _,
         version,
