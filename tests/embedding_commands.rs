@@ -10,7 +10,8 @@ use std::path::Path;
 use fixture::{lejepa, lejepa_succeeds, workspace, write_stripes};
 use lejepa_data::{Dataset, SourceConfig, Split, Stored, read_matrix};
 use lejepa_embed::{Encoder, FileInfo, Output};
-use lejepa_eval::{Extraction, ImageList, Share};
+use lejepa_eval::features::{Extraction, Share};
+use lejepa_eval::sets::ImageList;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 
@@ -346,7 +347,7 @@ fn an_interrupted_extraction_goes_on_where_it_stopped() {
     assert_eq!(first.statistics().images + second.statistics().images, 610);
     let uninterrupted =
         of(&whole).run(&path.join("others"), &mut |_| ControlFlow::Continue(())).unwrap().unwrap();
-    let rows = |extracted: &lejepa_eval::Extracted| {
+    let rows = |extracted: &lejepa_eval::features::Extracted| {
         let mut all = Vec::new();
         let collect = |_: &[usize], rows: &[f32]| {
             all.extend_from_slice(rows);

@@ -9,7 +9,8 @@ use std::path::Path;
 
 use fixture::{lejepa, lejepa_succeeds, repository, workspace, write_stripes};
 use lejepa_data::{CARD_KEY, CHECKSUM_KEY};
-use lejepa_eval::{Report, Shots};
+use lejepa_eval::Report;
+use lejepa_eval::sets::Shots;
 
 const SUITE: &str = r#"
 about = "Stripes."

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Each crate of the workspace with the crates of the workspace that it may use.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("lejepa-data", &[]),
     ("lejepa-loss", &[]),
     ("lejepa-product", &[]),
@@ -17,7 +17,13 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ("lejepa-onnx", &["lejepa-data", "lejepa-model"]),
     ("lejepa-embed", &["lejepa-data"]),
     ("lejepa-probe", &["lejepa-data"]),
-    ("lejepa-eval", &["lejepa-data", "lejepa-embed", "lejepa-probe"]),
+    ("lejepa-page", &[]),
+    ("lejepa-picture", &["lejepa-data"]),
+    ("lejepa-video", &["lejepa-data", "lejepa-embed", "lejepa-page", "lejepa-picture"]),
+    (
+        "lejepa-eval",
+        &["lejepa-data", "lejepa-embed", "lejepa-page", "lejepa-picture", "lejepa-probe", "lejepa-video"],
+    ),
     (
         "lejepa-cli",
         &[
@@ -27,21 +33,26 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "lejepa-loss",
             "lejepa-model",
             "lejepa-onnx",
+            "lejepa-picture",
             "lejepa-probe",
             "lejepa-train",
+            "lejepa-video",
         ],
     ),
     ("embedding-service", &["lejepa-embed"]),
 ];
 
 /// Libraries that must not be reached from a crate, directly or through others.
-const FORBIDDEN: [(&str, &[&str]); 8] = [
+const FORBIDDEN: [(&str, &[&str]); 11] = [
     ("lejepa-data", &["candle-core", "ort", "anyhow"]),
     ("lejepa-loss", &["ort", "image"]),
     ("lejepa-product", &["candle-core", "ort"]),
     ("lejepa-model", &["ort", "image"]),
     ("lejepa-embed", &["candle-core", "candle-nn", "hdf5-metno", "parquet", "clap"]),
     ("lejepa-probe", &["candle-core", "candle-nn", "ort", "hdf5-metno", "parquet", "clap"]),
+    ("lejepa-page", &["serde", "image"]),
+    ("lejepa-picture", &["candle-core", "ort", "clap"]),
+    ("lejepa-video", &["candle-core", "candle-nn", "hdf5-metno", "clap"]),
     ("lejepa-eval", &["candle-core", "candle-nn", "clap"]),
     ("embedding-service", &["candle-core", "candle-nn", "hdf5-metno", "parquet"]),
 ];

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use fixture::{LEJEPA, lejepa, lejepa_succeeds, repository, workspace};
 use lejepa_data::Image;
-use lejepa_eval::{Ffmpeg, FrameSource, LabelMap};
+use lejepa_video::{Ffmpeg, FrameSource, LabelMap};
 use ndarray::Array2;
 
 const SIDE: usize = 56;
@@ -126,7 +126,7 @@ fn true_masks_are_compared_with_heads_an_untrained_encoder_and_a_box() {
     let head = head.to_string();
     segment(path, &["frames", "--masks", "true", "--out", "head", "--mass", "0.5", "--head", &head]);
     let mask = LabelMap::read(&path.join("head/masks/00000.png")).unwrap().object(1);
-    let found = lejepa_eval::jaccard(mask.view(), square(0).view());
+    let found = lejepa_video::jaccard(mask.view(), square(0).view());
     assert!((found - jaccard("encoder, best head")).abs() < ROUNDING);
     let json = segment(path, &["frames", "--out", "json", "--frames", "3", "--json"]).stdout;
     let json: serde_json::Value = serde_json::from_slice(&json).unwrap();

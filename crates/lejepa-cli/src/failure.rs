@@ -3,15 +3,17 @@
 
 use std::process::ExitCode;
 
-use crate::output::say;
 use lejepa_data::{Error as DataError, Output};
 use lejepa_embed::Error as EmbedError;
 use lejepa_eval::Error as EvalError;
 use lejepa_loss::Error as LossError;
 use lejepa_model::Error as ModelError;
+use lejepa_picture::Error as PictureError;
 use lejepa_train::Error as TrainError;
+use lejepa_video::Error as VideoError;
 
 use crate::command_line::quoted;
+use crate::output::say;
 
 const RUNTIME: u8 = 1;
 const USAGE: u8 = 2;
@@ -53,26 +55,46 @@ fn is_usage(error: &anyhow::Error) -> bool {
             || cause.downcast_ref().is_some_and(is_embed_usage)
             || cause.downcast_ref().is_some_and(is_loss_usage)
             || matches!(cause.downcast_ref(), Some(ModelError::Setting { .. }))
+            || cause.downcast_ref().is_some_and(is_picture_usage)
+            || cause.downcast_ref().is_some_and(is_video_usage)
             || cause.downcast_ref().is_some_and(|error| {
                 matches!(
                     error,
                     EvalError::UnknownSuite { .. }
                         | EvalError::Suite { .. }
                         | EvalError::FeatureFormat { .. }
-                        | EvalError::AttentionMass { .. }
-                        | EvalError::Smoothing { .. }
-                        | EvalError::Head { .. }
-                        | EvalError::MissingClips { .. }
-                        | EvalError::EmptyClipList { .. }
-                        | EvalError::NotASet { .. }
                 ) || matches!(error, EvalError::Data(error) if is_data_usage(error))
                     || matches!(error, EvalError::Encoder(error) if is_embed_usage(error))
+                    || matches!(error, EvalError::Picture(error) if is_picture_usage(error))
+                    || matches!(error, EvalError::Video(error) if is_video_usage(error))
             })
     })
 }
 
 fn is_data_usage(error: &DataError) -> bool {
     matches!(error, DataError::NotFound { .. } | DataError::Setting { .. })
+}
+
+fn is_video_usage(error: &VideoError) -> bool {
+    match error {
+        VideoError::Smoothing { .. }
+        | VideoError::Head { .. }
+        | VideoError::MissingClips { .. }
+        | VideoError::EmptyClipList { .. }
+        | VideoError::NotASet { .. } => true,
+        VideoError::Data(error) => is_data_usage(error),
+        VideoError::Picture(error) => is_picture_usage(error),
+        VideoError::Encoder(error) => is_embed_usage(error),
+        _ => false,
+    }
+}
+
+fn is_picture_usage(error: &PictureError) -> bool {
+    match error {
+        PictureError::AttentionMass { .. } => true,
+        PictureError::Data(error) => is_data_usage(error),
+        _ => false,
+    }
 }
 
 fn is_embed_usage(error: &EmbedError) -> bool {
@@ -136,11 +158,18 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
         if let Some(EvalError::MissingParts { .. }) = cause.downcast_ref() {
             return Some("run the same --shard command for every share that is not finished, then --merge again");
         }
-        if let Some(hint) = cause.downcast_ref().and_then(video_hint) {
+        let video = match cause.downcast_ref() {
+            Some(EvalError::Video(error)) => Some(error),
+            _ => cause.downcast_ref(),
+        };
+        if let Some(hint) = video.and_then(video_hint) {
             return Some(hint);
         }
-        let data = match (cause.downcast_ref(), cause.downcast_ref()) {
-            (Some(TrainError::Data(error)), _) | (_, Some(EvalError::Data(error))) => Some(error),
+        let data = match (cause.downcast_ref(), cause.downcast_ref(), cause.downcast_ref(), video) {
+            (Some(TrainError::Data(error)), _, _, _)
+            | (_, Some(EvalError::Data(error)), _, _)
+            | (_, _, Some(PictureError::Data(error)), _)
+            | (_, _, _, Some(VideoError::Data(error))) => Some(error),
             _ => cause.downcast_ref(),
         };
         match (cause.downcast_ref(), cause.downcast_ref(), data) {
@@ -208,20 +237,20 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
     })
 }
 
-fn video_hint(error: &EvalError) -> Option<&'static str> {
+fn video_hint(error: &VideoError) -> Option<&'static str> {
     match error {
-        EvalError::NoFfmpeg { .. } => Some(
+        VideoError::NoFfmpeg { .. } => Some(
             "install it (`apt install ffmpeg`) or name it with --ffmpeg FILE; a folder of frames, a GIF and an \
              animated PNG or WebP are read without it",
         ),
-        EvalError::NoFirstMask { .. } => {
+        VideoError::NoFirstMask { .. } => {
             Some("name a mask with --first-mask FILE, or a folder with the first frame's with --masks FOLDER")
         }
-        EvalError::MissingClips { .. } => Some("--clips all takes all that are there"),
-        EvalError::NotASet { .. } => {
+        VideoError::MissingClips { .. } => Some("--clips all takes all that are there"),
+        VideoError::NotASet { .. } => {
             Some("--clips chooses from a folder of folders of frames, such as DAVIS")
         }
-        EvalError::MasksOfOthers { .. } | EvalError::NoObjects { .. } => {
+        VideoError::MasksOfOthers { .. } | VideoError::NoObjects { .. } => {
             Some("the mask of frame 00012.jpg is 00012.png; frames of films are called 00000, 00001, ...")
         }
         _ => None,

@@ -1,6 +1,6 @@
 //! The program that reads and writes films.
 
-use lejepa_eval::Ffmpeg;
+use lejepa_video::Ffmpeg;
 
 /// The one that a shell would find.
 pub(crate) fn installed() -> Option<Ffmpeg> {

@@ -7,7 +7,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lejepa_data::{Claim, Fingerprinter, Image, Job, Output};
 use lejepa_embed::Encoder;
-use lejepa_eval::{ImageList, Upsampling};
+use lejepa_eval::sets::ImageList;
+use lejepa_picture::Upsampling;
 
 use crate::encoder_arguments::{ComputingArguments, RuntimeArguments};
 use crate::output::say;

@@ -6,10 +6,12 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use lejepa_data::{Interpolation, Overwrite, Preprocess, ResizeRule, SourceConfig};
+use lejepa_eval::sets::Shots;
+use lejepa_eval::suite::Probe;
 use lejepa_eval::{
-    Candidate, Error, Evaluation, Event, FeatureSource, Knn, LabelledSet, Probe, Report, ReportFolder,
-    Result, Shots, Suite,
+    Candidate, Error, Evaluation, Event, FeatureSource, LabelledSet, Report, ReportFolder, Result, Suite,
 };
+use lejepa_probe::Knn;
 use tempfile::TempDir;
 
 const SUITE: &str = "

@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::Args;
 use lejepa_data::{Claim, Image, Output};
 use lejepa_embed::Encoder;
-use lejepa_eval::{ATTENTION_MASS, AttentionPictures, attention_sheet, seen};
+use lejepa_picture::{ATTENTION_MASS, AttentionPictures, attention_sheet, seen};
 
 use crate::output::say;
 use crate::picture_arguments::{PictureArguments, Subject, refuse_none};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use lejepa_eval::{CacheEntry, FeatureCache};
+use lejepa_eval::features::{CacheEntry, FeatureCache};
 use serde_json::json;
 
 use crate::output::say;

@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lejepa_data::{Claim, ContactSheet, Image, Output, SheetCell, SheetRow};
 use lejepa_embed::Encoder;
-use lejepa_eval::{ComponentsOf, patch_colours, seen};
+use lejepa_picture::{ComponentsOf, patch_colours, seen};
 use ndarray::{Array4, Axis};
 
 use crate::output::say;

@@ -20,6 +20,7 @@
 
 mod demonstration;
 mod experiment;
+pub(crate) mod figure;
 mod judgement;
 mod linear;
 mod measurement;
@@ -32,6 +33,7 @@ mod ridge_path;
 mod settings;
 mod smooth;
 mod spectrum;
+pub(crate) mod table;
 mod trial;
 mod variant;
 mod verdict;

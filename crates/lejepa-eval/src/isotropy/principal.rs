@@ -5,11 +5,11 @@
 //! ```
 
 use faer::Mat;
+use lejepa_picture::Directions;
 use lejepa_probe::Features;
 use ndarray::Array2;
 
 use super::settings::Isotropy;
-use crate::directions::Directions;
 use crate::{Error, Result};
 
 /// Variances below this share, of the squared mean or of the largest variance, are rounding of f32.
@@ -65,8 +65,8 @@ impl Principal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::directions::{WIDE, WIDE_SAMPLES};
     use crate::isotropy::random::{Stream, normal, stream};
+    use lejepa_picture::{WIDE, WIDE_SAMPLES};
 
     /// Features are f32.
     const SINGLE_PRECISION: f64 = 1e-5;

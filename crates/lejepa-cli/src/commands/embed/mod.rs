@@ -13,7 +13,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use indicatif::ProgressBar;
 use lejepa_data::{BrokenImage, Claim, Fingerprinter, Job, Output, printable_name};
 use lejepa_embed::{Encoder, EncoderBuilder};
-use lejepa_eval::{Extracted, Extraction, FeatureFile, FeaturePrecision, ImageList, Share};
+use lejepa_eval::features::{Extracted, Extraction, FeatureFile, FeaturePrecision, Share};
+use lejepa_eval::sets::ImageList;
 use serde_json::json;
 
 use crate::encoder_arguments::EncoderArguments;

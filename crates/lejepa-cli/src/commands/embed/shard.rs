@@ -3,7 +3,7 @@
 use std::env;
 
 use anyhow::{Context, Result, anyhow, bail};
-use lejepa_eval::Shard;
+use lejepa_eval::features::Shard;
 
 /// What was typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

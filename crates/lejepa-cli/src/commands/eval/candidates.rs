@@ -5,7 +5,9 @@ use std::path::Path;
 use anyhow::Result;
 use lejepa_data::Output;
 use lejepa_embed::{Encoder, Error, Preprocess};
-use lejepa_eval::{Baseline, Candidate, FeatureSource, Suite, pixels_title};
+use lejepa_eval::features::pixels_title;
+use lejepa_eval::suite::Baseline;
+use lejepa_eval::{Candidate, FeatureSource, Suite};
 
 use super::Arguments;
 use crate::output::say;

@@ -13,7 +13,9 @@ use clap::Args;
 use indicatif::ProgressBar;
 use lejepa_data::{Split, printable};
 use lejepa_embed::InputSize;
-use lejepa_eval::{ClipChoice, ClipSet, Evaluation, Event, ReportFolder, Suite, Video, to_table};
+use lejepa_eval::report::Terminal;
+use lejepa_eval::{Evaluation, Event, ReportFolder, Suite, Video};
+use lejepa_video::{ClipChoice, ClipSet};
 
 use crate::command_line::command_line;
 use crate::encoder_arguments::{EncoderArguments, size};
@@ -220,6 +222,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let report = report?;
     say!("evaluated in {}, written to {out}: open report.html", progress::duration(clock.elapsed()));
-    output::line(to_table(&report).trim_end());
+    output::line(Terminal.text(&report).trim_end());
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use lejepa_data::{Format, SourceConfig};
-use lejepa_eval::{KnownDataset, LabelledSet, MissingDataset, Suite};
+use lejepa_eval::report::MissingDataset;
+use lejepa_eval::sets::KnownDataset;
+use lejepa_eval::{LabelledSet, Suite};
 
 use super::Arguments;
 use crate::output::say;

@@ -12,7 +12,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 use lejepa_data::{Claim, Fingerprinter, Job, Output, printable};
 use lejepa_embed::Encoder;
-use lejepa_eval::{
+use lejepa_video::{
     Clip, ClipChoice, ClipSet, Error, Ffmpeg, Segmentation, SegmentationCandidate, SegmentationEvent,
 };
 

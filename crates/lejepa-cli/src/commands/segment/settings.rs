@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use lejepa_eval::{
-    ATTENTION_MASS, AttentionMasks, AttentionSettings, Clip, LabelMap, PropagationSettings,
-    SegmentationMethod,
+use lejepa_picture::ATTENTION_MASS;
+use lejepa_video::{
+    AttentionMasks, AttentionSettings, Clip, LabelMap, PropagationSettings, SegmentationMethod,
 };
 
 #[derive(Debug, Args)]
@@ -60,7 +60,7 @@ impl MethodArguments {
             Method::Attention => {
                 let mass = self.mass.unwrap_or(ATTENTION_MASS);
                 if !(mass > 0. && mass <= 1.) {
-                    return Err(lejepa_eval::Error::AttentionMass { got: mass }.into());
+                    return Err(lejepa_picture::Error::AttentionMass { got: mass }.into());
                 }
                 let settings = AttentionSettings { mass, smoothing: self.smooth.unwrap_or(0.) };
                 // Refused before anything is opened.
