@@ -1,6 +1,8 @@
 //! Squared distances as products (`tiles.rs`): how queries and a bank are laid out for it, how far rounding
 //! can lead them astray, and the distances themselves where that matters.
 
+use std::ops::RangeInclusive;
+
 use ndarray::ArrayView1;
 use rayon::prelude::*;
 
@@ -15,6 +17,8 @@ use crate::watch::Watch;
 const SINGLE: f64 = 1e-6;
 /// The same in f64.
 const DOUBLE: f64 = 1e-14;
+/// Squares that f32 holds with all parts of them that matter.
+const SINGLE_RANGE: RangeInclusive<f64> = 1e-24..=1e36;
 /// Bytes of the states of queries at the same time.
 const STATES: usize = 256 << 20;
 
@@ -40,9 +44,9 @@ impl<'a> Distances<'a> {
         Self { bank, queries, mean, largest, squares }
     }
 
-    /// Whether f32 keeps half a squared distance within `error`.
+    /// Whether f32 keeps half a squared distance within `error`. Squares outside of its range it does not keep at all.
     pub(crate) fn fit_single(&self, error: f64) -> bool {
-        SINGLE * self.largest <= error
+        SINGLE_RANGE.contains(&self.largest) && SINGLE * self.largest <= error
     }
 
     /// By how much half a squared distance may be wrong.

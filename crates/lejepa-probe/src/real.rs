@@ -1,11 +1,13 @@
 //! The numbers that products are computed in: f32, or f64 where rounding matters.
 
+use std::ops::Sub;
+
 use pulp::Simd;
 
 use crate::exponential::exponential;
 
 /// A number, alone and in the vectors of a processor.
-pub(crate) trait Real: Copy + PartialOrd + Into<f64> + Send + Sync {
+pub(crate) trait Real: Copy + PartialOrd + Sub<Output = Self> + Into<f64> + Send + Sync {
     const LOWEST: Self;
     type Vector<S: Simd>: Copy;
 

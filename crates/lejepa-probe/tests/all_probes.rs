@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use lejepa_probe::{
     Error, Estimator, Features, Fitted, Kernel, Knn, Linear, Logistic, Radius, Ranking, Result, Ridge,
-    Samples, Solution, Watch, unwatched,
+    Samples, Solution, Watch, predicted, unwatched,
 };
 use ndarray::Array2;
 
@@ -198,5 +198,50 @@ fn logistic_regression_does_not_depend_on_the_unit_of_the_features() {
         let labels = queries.targets().labels().unwrap();
         let apart = (ranking.top(1, labels) - expected.1.top(1, labels)).abs();
         assert!(apart < 0.01, "{unit}: {apart}");
+    }
+}
+
+/// At the ends of the range of f32, where squares leave it.
+#[test]
+fn radius_does_not_depend_on_the_unit_of_the_features() {
+    let (train, queries) = (features(20 * CLASSES, 1000, 1.), features(300, 50_000, 1.));
+    let radius = Radius { radii: vec![0.3, 0.5, 0.7, 1.], holdout: 0.1 };
+    let answers = |unit: f32| {
+        let scaled = |features: &Features| features.values().mapv(|value| value * unit);
+        let train = Features::new(scaled(&train), train.targets().clone()).unwrap();
+        let Fitted { solution, choice } = unwatched(|watch| radius.fit(&train, 0, watch)).unwrap();
+        let ranking = unwatched(|watch| solution.ranking(&scaled(&queries), 1, watch)).unwrap();
+        (choice.unwrap().value, ranking.predicted())
+    };
+    let expected = answers(1.);
+    // Powers of two: the same features but for their unit, to the last bit.
+    for unit in [2f32.powi(-100), 2f32.powi(-75), 2f32.powi(66), 2f32.powi(120)] {
+        assert!(answers(unit) == expected, "{unit:e}");
+    }
+}
+
+#[test]
+fn neighbours_are_found_however_far_from_the_origin_the_features_lie() {
+    let (train, queries) = (features(50 * CLASSES, 1000, 1.), features(300, 50_000, 1.));
+    let exact = |offset: f32| {
+        let row = |values: ndarray::ArrayView1<'_, f32>| values.mapv(|value| f64::from(value + offset));
+        let unit = |values: ndarray::Array1<f64>| {
+            let norm = values.dot(&values).sqrt();
+            values / norm
+        };
+        let bank: Vec<_> = train.values().rows().into_iter().map(|values| unit(row(values))).collect();
+        let nearest = |query: ndarray::ArrayView1<'_, f32>| {
+            let query = unit(row(query));
+            let similarity = |other: &usize| bank[*other].dot(&query);
+            (0..bank.len()).max_by(|a, b| similarity(a).total_cmp(&similarity(b))).unwrap()
+        };
+        let labels = train.targets().labels().unwrap();
+        queries.values().rows().into_iter().map(|query| labels[nearest(query)]).collect::<Vec<usize>>()
+    };
+    for offset in [0., 1e3, 1e4] {
+        let moved = |features: &Features| features.values().mapv(|value| value + offset);
+        let train = Features::new(moved(&train), train.targets().clone()).unwrap();
+        let scores = Knn { k: 1, temperature: 0.07 }.scores(&train, &moved(&queries)).unwrap();
+        assert_eq!(predicted(&scores), exact(offset), "{offset}");
     }
 }

@@ -8,9 +8,10 @@ use crate::demand::Size;
 use crate::estimator::{Answer, Estimator, Fitted, Question};
 use crate::features::Samples;
 use crate::learnt::{Columns, Learnt};
-use crate::nearest::Nearest;
+use crate::nearest::{Found, Nearest};
 use crate::params::{Params, ValidParams};
 use crate::ranking::Ranking;
+use crate::real::Real;
 use crate::rows::Rows;
 use crate::settings::{positive, whole};
 use crate::solution::{Solution, Take};
@@ -149,6 +150,8 @@ impl Solution for KnnSolution<'_> {
 
 /// Queries whose neighbours are looked for at the same time.
 const QUERIES: usize = 1 << 16;
+/// Similarities that differ less than this are computed in f64: a product in f32 errs by 1e-7.
+const SINGLE_SPREAD: f64 = 1e-4;
 const CLASSES_ONLY: Error = Error::ClassesOnly { probe: Knn::NAME };
 
 /// Tells `take` the shares of the known classes, for every query those of every setting.
@@ -164,25 +167,39 @@ fn votes(
     let queries = queries.of_length(train.dim())?;
     learnt.columns.known().map_err(|_| CLASSES_ONLY)?;
     settings.iter().try_for_each(|settings| settings.check())?;
+    match spread(train.rows()) < SINGLE_SPREAD {
+        true => vote::<f64>(settings, learnt, queries, watch, take),
+        false => vote::<f32>(settings, learnt, queries, watch, take),
+    }
+}
+
+fn vote<T: Real>(
+    settings: &[&Knn],
+    learnt: &Learnt<'_>,
+    queries: Rows<'_>,
+    watch: &mut Watch<'_>,
+    take: &mut dyn FnMut(usize, &[f64]),
+) -> Result<()> {
+    let train = learnt.samples;
     let most = settings.iter().map(|settings| settings.k).max().unwrap_or(1);
     let nearest = Nearest { count: most.min(train.len()) };
     let products = Products {
         queries,
         bank: train.rows(),
         dim: train.dim(),
-        write_query: &write_unit,
-        write_bank: &write_unit,
+        write_query: &write_unit::<T>,
+        write_bank: &write_unit::<T>,
         states: QUERIES,
     };
     let mut shares = vec![0.; learnt.columns.len()];
-    visit_products(&products, &nearest, watch, |_, mut found| {
+    visit_products(&products, &nearest, watch, |_, mut found: Found<T>| {
         let neighbours = found.rows();
         // Votes relative to the nearest neighbour's: shares are the same, and no temperature is too low.
-        let highest = neighbours.first().map_or(0., |&(_, similarity)| similarity);
+        let highest = neighbours.first().map_or(T::rounded(0.), |&(_, similarity)| similarity);
         for (setting, Knn { k, temperature }) in settings.iter().enumerate() {
             shares.fill(0.);
             for &(row, similarity) in &neighbours[..neighbours.len().min(*k)] {
-                let vote = (f64::from(similarity - highest) / temperature).exp();
+                let vote = ((similarity - highest).into() / temperature).exp();
                 shares[learnt.own[row as usize] as usize] += vote;
             }
             let total: f64 = shares.iter().sum();
@@ -192,8 +209,22 @@ fn votes(
     })
 }
 
+/// The variance of rows of unit length around their mean: how much similarities differ from each other. Of some
+/// thousand rows, which is near enough.
+fn spread(rows: Rows<'_>) -> f64 {
+    const ENOUGH: usize = 4096;
+    let (mut mean, mut unit) = (vec![0.; rows.dim()], vec![0f64; rows.dim()]);
+    let mut count = 0.;
+    for row in (0..rows.len()).step_by(rows.len().div_ceil(ENOUGH).max(1)) {
+        write_unit(rows.row(row), &mut unit);
+        mean.iter_mut().zip(&unit).for_each(|(mean, unit)| *mean += unit);
+        count += 1.;
+    }
+    1. - mean.iter().map(|sum| (sum / count).powi(2)).sum::<f64>()
+}
+
 /// A row of unit length.
-fn write_unit(row: ArrayView1<'_, f32>, unit: &mut [f32]) {
+fn write_unit<T: Real>(row: ArrayView1<'_, f32>, unit: &mut [T]) {
     let norm = row.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt().max(f64::MIN_POSITIVE);
-    unit.iter_mut().zip(row).for_each(|(unit, value)| *unit = (f64::from(*value) / norm) as f32);
+    unit.iter_mut().zip(row).for_each(|(unit, value)| *unit = T::rounded(f64::from(*value) / norm));
 }
