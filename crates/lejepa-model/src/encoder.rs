@@ -1,8 +1,8 @@
 //! One type for every family of encoders.
 
 use candle_core::Tensor;
+use lejepa_kernels::profile::part;
 
-use crate::stopwatch::part;
 use crate::{ConvNext, EncoderConfig, EncoderShape, Pass, ResNet, Result, Scope, VisionTransformer};
 
 /// An encoder of any family: pixels to one feature vector per image.

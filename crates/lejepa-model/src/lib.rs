@@ -24,14 +24,12 @@ mod foreign_weights;
 mod image_size;
 mod initialisation;
 pub mod layers;
-mod ops;
 mod parameters;
 mod pass;
 mod position_grid;
 mod projector;
 mod resnet;
 mod shape;
-pub mod stopwatch;
 mod vit;
 
 pub use config::EncoderConfig;
@@ -47,6 +45,3 @@ pub use projector::{Projector, ProjectorConfig};
 pub use resnet::{ResNet, ResNetBlock, ResNetShape};
 pub use shape::EncoderShape;
 pub use vit::{Pool, VisionTransformer, VitShape, VitTokens};
-
-// Candle multiplies matrices with this crate; naming it here switches its AVX-512 kernels on.
-use gemm as _;

@@ -12,11 +12,11 @@ mod masking;
 mod shape;
 
 use candle_core::Tensor;
+use lejepa_kernels::profile::{BLOCKS, part};
+use lejepa_kernels::{Outputs, halves, place_tokens};
 
 use self::block::{Block, Tokens};
 use crate::layers::{LayerNorm, PatchEmbed, resample_position_embedding};
-use crate::ops::{Outputs, halves, place_tokens};
-use crate::stopwatch::{BLOCKS, part};
 use crate::{Error, Initialisation, Pass, Result, Scope};
 
 pub use self::shape::{Pool, VitShape};
