@@ -1,77 +1,42 @@
 //! `y = x + bias` for every row, with the bias' gradient summed on all cores.
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor};
-use rayon::prelude::*;
+use candle_core::{Result, Shape, Tensor};
 
-use super::contiguous::values;
-use super::filled::filled;
+use crate::filled::filled;
+use crate::is_fused;
+use crate::operation::{Backward, Operation, View, apply, compute};
+use crate::sums::{ROWS_PER_TASK, sum_rows};
 
+/// Adds the same to every row.
+///
 /// # Shapes
 /// - `xs` and result: `(rows, dim)`; `bias`: `(dim)`
 pub fn add_bias(xs: &Tensor, bias: &Tensor) -> Result<Tensor> {
-    if super::is_fused(xs) { xs.contiguous()?.apply_op2(bias, AddBias) } else { xs.broadcast_add(bias) }
+    if is_fused(xs) { apply(AddBias, [xs, bias]) } else { xs.broadcast_add(bias) }
 }
 
 struct AddBias;
-struct SumRows;
 
-impl CustomOp2 for AddBias {
+impl Operation<2> for AddBias {
     fn name(&self) -> &'static str {
         "add-bias"
     }
 
-    fn cpu_fwd(
-        &self,
-        storage: &CpuStorage,
-        layout: &Layout,
-        bias_storage: &CpuStorage,
-        bias_layout: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let xs = values(storage, layout)?;
-        let bias = values(bias_storage, bias_layout)?;
+    fn cpu(&self, [xs, bias]: [View<'_>; 2]) -> Result<(Vec<f32>, Shape)> {
         let dim = bias.len();
-        let chunk = dim * super::ROWS_PER_TASK;
+        let chunk = dim * ROWS_PER_TASK;
         let ys = filled(xs.len(), chunk, |index, ys| {
             for (ys, xs) in ys.chunks_exact_mut(dim).zip(xs[index * chunk..].chunks_exact(dim)) {
-                ys.iter_mut().zip(xs).zip(bias).for_each(|((y, x), bias)| *y = x + bias);
+                ys.iter_mut().zip(xs).zip(bias.values).for_each(|((y, x), bias)| *y = x + bias);
             }
         });
-        Ok((CpuStorage::F32(ys), layout.shape().clone()))
+        Ok((ys, xs.shape.clone()))
     }
 
-    fn bwd(
-        &self,
-        _xs: &Tensor,
-        _bias: &Tensor,
-        _ys: &Tensor,
-        gradient: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let gradient = gradient.detach().contiguous()?;
-        let of_bias = gradient.apply_op1_no_bwd(&SumRows)?;
-        Ok((Some(gradient), Some(of_bias)))
-    }
-}
-
-impl CustomOp1 for SumRows {
-    fn name(&self) -> &'static str {
-        "sum-rows"
-    }
-
-    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let rows = values(storage, layout)?;
-        let (_rows, dim) = layout.shape().dims2()?;
-        // Collected in order and added up by one thread: the same sum for any number of threads.
-        let partial_sums: Vec<Vec<f32>> = rows
-            .par_chunks(dim * super::ROWS_PER_TASK)
-            .map(|rows| {
-                let mut sums = vec![0.; dim];
-                for row in rows.chunks_exact(dim) {
-                    sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
-                }
-                sums
-            })
-            .collect();
-        Ok((CpuStorage::F32(super::add_up(&partial_sums, dim)), Shape::from(dim)))
+    fn backward(&self, Backward { gradient, .. }: Backward<2>) -> Result<[Option<Tensor>; 2]> {
+        let (_rows, dim) = gradient.dims2()?;
+        let of_bias = compute([&gradient], dim, |[gradient]| sum_rows(&gradient, dim))?;
+        Ok([gradient, of_bias].map(Some))
     }
 }
 

@@ -26,17 +26,16 @@ mod agreement;
 mod attention;
 mod batch_norm;
 mod branch;
-mod contiguous;
 mod convolve;
 mod depthwise;
 mod filled;
 mod gelu;
 pub mod gemm;
-mod joint;
 mod layer_norm;
 mod linear;
 mod map_size;
 mod max_pool;
+mod operation;
 mod patches;
 mod place_tokens;
 #[doc(hidden)]
@@ -45,6 +44,7 @@ mod response_norm;
 mod scale_images;
 mod scratch;
 mod standardise;
+mod sums;
 mod transpose;
 mod unfold;
 mod vectors;
@@ -56,7 +56,6 @@ pub use add_relu::add_relu;
 pub use attention::{Heads, attention};
 pub use batch_norm::{Activation, Normalised, batch_norm, convolve_and_norm, normalise};
 pub use branch::{AttentionBranch, Half, Images, MlpBranch, Outputs, SpatialBranch, halves, spatial_branch};
-use contiguous::values;
 pub use convolve::convolve;
 pub use depthwise::depthwise;
 pub use layer_norm::layer_norm;
@@ -74,19 +73,7 @@ pub use window::{Window, Windows};
 // Candle multiplies matrices with this crate; naming it here switches its AVX-512 kernels on.
 use ::gemm as _;
 
-/// Rows per task: enough work to be worth a thread.
-const ROWS_PER_TASK: usize = 64;
-
 /// Whether the fused forms apply.
 pub fn is_fused(tensor: &candle_core::Tensor) -> bool {
     tensor.device().is_cpu() && tensor.dtype() == candle_core::DType::F32
-}
-
-/// The sum of partial sums, in their order.
-fn add_up(partial_sums: &[Vec<f32>], length: usize) -> Vec<f32> {
-    let mut total = vec![0.; length];
-    for sums in partial_sums {
-        total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
-    }
-    total
 }

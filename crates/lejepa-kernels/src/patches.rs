@@ -1,18 +1,21 @@
 //! Images as rows of patches: a permutation of their pixels.
 
-use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
+use candle_core::{Result, Shape, Tensor};
 use rayon::prelude::*;
 
-use super::contiguous::values;
+use crate::is_fused;
+use crate::operation::{Backward, Operation, View, apply, compute};
 
+/// The patches of every image, line by line.
+///
 /// # Shapes
 /// - `pixels`: `(images, channels, height, width)`, sides that are multiples of `patch`
 /// - result: `(images * rows * columns, channels * patch * patch)`
 pub fn patches(pixels: &Tensor, patch: usize) -> Result<Tensor> {
     let (images, channels, height, width) = pixels.dims4()?;
     let (rows, columns) = (height / patch, width / patch);
-    if super::is_fused(pixels) {
-        return pixels.contiguous()?.apply_op1(Patches { patch, channels, height, width });
+    if is_fused(pixels) {
+        return apply(Patches { patch, channels, height, width }, [pixels]);
     }
     pixels
         .reshape(&[images, channels, rows, patch, columns, patch][..])?
@@ -20,15 +23,12 @@ pub fn patches(pixels: &Tensor, patch: usize) -> Result<Tensor> {
         .reshape((images * rows * columns, channels * patch * patch))
 }
 
-#[derive(Clone, Copy)]
 struct Patches {
     patch: usize,
     channels: usize,
     height: usize,
     width: usize,
 }
-
-struct Pixels(Patches);
 
 impl Patches {
     fn image(&self) -> usize {
@@ -46,15 +46,8 @@ impl Patches {
                 .map(move |column| (line * width + column * patch, first + column * channels * patch * patch))
         })
     }
-}
 
-impl CustomOp1 for Patches {
-    fn name(&self) -> &'static str {
-        "patches"
-    }
-
-    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let pixels = values(storage, layout)?;
+    fn to_rows(&self, pixels: &[f32]) -> Vec<f32> {
         let mut rows = vec![0.; pixels.len()];
         let images = rows.par_chunks_mut(self.image()).zip(pixels.par_chunks(self.image()));
         images.for_each(|(rows, pixels)| {
@@ -62,40 +55,43 @@ impl CustomOp1 for Patches {
                 rows[to..][..self.patch].copy_from_slice(&pixels[from..][..self.patch]);
             }
         });
-        let length = self.channels * self.patch * self.patch;
-        let shape = Shape::from((rows.len() / length, length));
-        Ok((CpuStorage::F32(rows), shape))
+        rows
     }
 
-    fn bwd(&self, pixels: &Tensor, _rows: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {
-        let gradient = gradient.detach().contiguous()?.apply_op1_no_bwd(&Pixels(*self))?;
-        Ok(Some(gradient.reshape(pixels.shape())?))
+    fn to_pixels(&self, rows: &[f32]) -> Vec<f32> {
+        let mut pixels = vec![0.; rows.len()];
+        let images = pixels.par_chunks_mut(self.image()).zip(rows.par_chunks(self.image()));
+        images.for_each(|(pixels, rows)| {
+            for (to, from) in self.runs() {
+                pixels[to..][..self.patch].copy_from_slice(&rows[from..][..self.patch]);
+            }
+        });
+        pixels
     }
 }
 
-impl CustomOp1 for Pixels {
+impl Operation<1> for Patches {
     fn name(&self) -> &'static str {
-        "pixels"
+        "patches"
     }
 
-    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let rows = values(storage, layout)?;
-        let mut pixels = vec![0.; rows.len()];
-        let images = pixels.par_chunks_mut(self.0.image()).zip(rows.par_chunks(self.0.image()));
-        images.for_each(|(pixels, rows)| {
-            for (to, from) in self.0.runs() {
-                pixels[to..][..self.0.patch].copy_from_slice(&rows[from..][..self.0.patch]);
-            }
-        });
-        let count = pixels.len();
-        Ok((CpuStorage::F32(pixels), Shape::from(count)))
+    fn cpu(&self, [pixels]: [View<'_>; 1]) -> Result<(Vec<f32>, Shape)> {
+        let rows = self.to_rows(&pixels);
+        let length = self.channels * self.patch * self.patch;
+        let shape = Shape::from((rows.len() / length, length));
+        Ok((rows, shape))
+    }
+
+    fn backward(&self, backward: Backward<1>) -> Result<[Option<Tensor>; 1]> {
+        let Backward { inputs: [pixels], gradient, .. } = backward;
+        Ok([Some(compute([&gradient], pixels.shape(), |[gradient]| self.to_pixels(&gradient))?)])
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::agreement::assert_fused_agrees;
     use super::*;
+    use crate::agreement::assert_fused_agrees;
 
     #[test]
     fn the_fused_form_agrees_with_the_composed_one() {

@@ -16,7 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use candle_core::{CpuStorage, CustomOp1, Layout, Shape, Tensor};
+use candle_core::{Shape, Tensor};
+
+use crate::operation::{Backward, Operation, View, apply};
 
 thread_local! {
     static RUNNING: RefCell<Option<Stopwatch>> = const { RefCell::new(None) };
@@ -124,7 +126,7 @@ pub fn part<E: From<candle_core::Error>>(
     let Some(before) = enter(name) else { return work(xs) };
     // Without a gradient there is nothing to time on the way back.
     let mark = |xs: &Tensor, name| {
-        if xs.track_op() { xs.contiguous()?.apply_op1(Mark(name)) } else { Ok(xs.clone()) }
+        if xs.track_op() { apply(Mark(name), [xs]) } else { Ok(xs.clone()) }
     };
     let result = mark(&work(&mark(xs, before)?)?, name)?;
     enter(before);
@@ -147,25 +149,18 @@ fn enter(name: &'static str) -> Option<&'static str> {
 /// The identity; its backward pass enters a part.
 struct Mark(&'static str);
 
-impl CustomOp1 for Mark {
+impl Operation<1> for Mark {
     fn name(&self) -> &'static str {
         "mark"
     }
 
-    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> candle_core::Result<(CpuStorage, Shape)> {
-        let copy = timed(MARKS, || match storage {
-            CpuStorage::F32(_) => Ok(CpuStorage::F32(crate::values(storage, layout)?.to_vec())),
-            other => candle_core::bail!(
-                "only f32 can be timed, got: {:?}",
-                candle_core::backend::BackendStorage::dtype(other)
-            ),
-        })?;
-        Ok((copy, layout.shape().clone()))
+    fn cpu(&self, [xs]: [View<'_>; 1]) -> candle_core::Result<(Vec<f32>, Shape)> {
+        Ok((timed(MARKS, || xs.to_vec()), xs.shape.clone()))
     }
 
-    fn bwd(&self, _xs: &Tensor, _ys: &Tensor, gradient: &Tensor) -> candle_core::Result<Option<Tensor>> {
+    fn backward(&self, Backward { gradient, .. }: Backward<1>) -> candle_core::Result<[Option<Tensor>; 1]> {
         enter(self.0);
-        Ok(Some(gradient.clone()))
+        Ok([Some(gradient)])
     }
 }
 
@@ -180,18 +175,21 @@ mod tests {
     /// Sleeps on the way back.
     struct Slow;
 
-    impl CustomOp1 for Slow {
+    impl Operation<1> for Slow {
         fn name(&self) -> &'static str {
             "slow"
         }
 
-        fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> candle_core::Result<(CpuStorage, Shape)> {
-            Ok((storage.clone(), layout.shape().clone()))
+        fn cpu(&self, [xs]: [View<'_>; 1]) -> candle_core::Result<(Vec<f32>, Shape)> {
+            Ok((xs.to_vec(), xs.shape.clone()))
         }
 
-        fn bwd(&self, _xs: &Tensor, _ys: &Tensor, gradient: &Tensor) -> candle_core::Result<Option<Tensor>> {
+        fn backward(
+            &self,
+            Backward { gradient, .. }: Backward<1>,
+        ) -> candle_core::Result<[Option<Tensor>; 1]> {
             std::thread::sleep(NAP);
-            Ok(Some(gradient.clone()))
+            Ok([Some(gradient)])
         }
     }
 
@@ -199,7 +197,7 @@ mod tests {
     fn time_of_the_backward_pass_falls_to_the_part_that_needs_it() {
         let xs = Var::new(&[1f32, 2.], &Device::Cpu).unwrap();
         let run = || {
-            let slow = part("slow", &xs, |xs| xs.apply_op1(Slow)).unwrap();
+            let slow = part("slow", &xs, |xs| apply(Slow, [xs])).unwrap();
             let fast = part("fast", &slow, |xs: &Tensor| xs.sqr()).unwrap();
             let gradients = fast.sum_all().unwrap().backward().unwrap();
             gradients.get(&xs).unwrap().to_vec1::<f32>().unwrap()

@@ -1,15 +1,18 @@
 //! `y = factor[image] * x` for every row of an image; the factors are constants.
 
-use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
+use candle_core::{Result, Shape, Tensor};
 use rayon::prelude::*;
 
-use super::contiguous::values;
+use crate::is_fused;
+use crate::operation::{Backward, Operation, View, apply, compute};
 
+/// Multiplies every image by a factor of its own.
+///
 /// # Shapes
 /// - `rows` and result: `(images * places, dim)`; one factor per image
 pub fn scale_images(rows: &Tensor, factors: Vec<f32>) -> Result<Tensor> {
-    if super::is_fused(rows) {
-        return rows.contiguous()?.apply_op1(ScaleImages { factors });
+    if is_fused(rows) {
+        return apply(ScaleImages { factors }, [rows]);
     }
     let (count, dim) = rows.dims2()?;
     let images = factors.len();
@@ -17,36 +20,40 @@ pub fn scale_images(rows: &Tensor, factors: Vec<f32>) -> Result<Tensor> {
     rows.reshape((images, count / images.max(1), dim))?.broadcast_mul(&factors)?.reshape((count, dim))
 }
 
-#[derive(Clone)]
 struct ScaleImages {
     factors: Vec<f32>,
 }
 
-impl CustomOp1 for ScaleImages {
-    fn name(&self) -> &'static str {
-        "scale-images"
-    }
-
-    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let xs = values(storage, layout)?;
+impl ScaleImages {
+    fn scale(&self, xs: &[f32]) -> Vec<f32> {
         let mut ys = vec![0.; xs.len()];
         let image = (xs.len() / self.factors.len().max(1)).max(1);
         let pairs = ys.par_chunks_mut(image).zip(xs.par_chunks(image));
         pairs.zip(&self.factors).for_each(|((ys, xs), factor)| {
             ys.iter_mut().zip(xs).for_each(|(y, x)| *y = factor * x);
         });
-        Ok((CpuStorage::F32(ys), layout.shape().clone()))
+        ys
+    }
+}
+
+impl Operation<1> for ScaleImages {
+    fn name(&self) -> &'static str {
+        "scale-images"
     }
 
-    fn bwd(&self, _xs: &Tensor, _ys: &Tensor, gradient: &Tensor) -> Result<Option<Tensor>> {
-        Ok(Some(gradient.detach().contiguous()?.apply_op1_no_bwd(self)?))
+    fn cpu(&self, [xs]: [View<'_>; 1]) -> Result<(Vec<f32>, Shape)> {
+        Ok((self.scale(&xs), xs.shape.clone()))
+    }
+
+    fn backward(&self, Backward { gradient, .. }: Backward<1>) -> Result<[Option<Tensor>; 1]> {
+        Ok([Some(compute([&gradient], gradient.shape(), |[gradient]| self.scale(&gradient))?)])
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::agreement::assert_fused_agrees;
     use super::*;
+    use crate::agreement::assert_fused_agrees;
 
     #[test]
     fn the_fused_form_agrees_with_the_composed_one() {

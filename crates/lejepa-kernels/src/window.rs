@@ -46,21 +46,13 @@ impl Windows {
         Ok(Self { window, images, input, output })
     }
 
-    pub(super) fn input_places(&self) -> usize {
-        self.input.places()
-    }
-
-    pub(super) fn output_places(&self) -> usize {
-        self.output.places()
-    }
-
     /// Places of a window.
-    pub(super) fn taps(&self) -> usize {
+    pub(crate) fn taps(&self) -> usize {
         self.window.kernel * self.window.kernel
     }
 
     /// The part of the kernel that lies on the map, and the place under its first entry.
-    pub(super) fn clip(&self, output: usize, length: usize) -> (Range<usize>, usize) {
+    pub(crate) fn clip(&self, output: usize, length: usize) -> (Range<usize>, usize) {
         let Window { kernel, stride, padding } = self.window;
         let start = output * stride;
         let first = padding.saturating_sub(start).min(kernel);
@@ -73,21 +65,21 @@ impl Windows {
     /// # Shapes
     /// - `rows`: `(images * input places, channels)`
     /// - result: `(images * output places, taps, channels)`
-    pub(super) fn gather(&self, rows: &Tensor, border: f64) -> Result<Tensor> {
+    pub(crate) fn gather(&self, rows: &Tensor, border: f64) -> Result<Tensor> {
         let (_rows, channels) = rows.dims2()?;
-        let maps = rows.reshape((self.images, self.input_places(), channels))?;
+        let maps = rows.reshape((self.images, self.input.places(), channels))?;
         let border =
             Tensor::full(border, (self.images, 1, channels), rows.device())?.to_dtype(rows.dtype())?;
         let gathered = Tensor::cat(&[&maps, &border], 1)?
             .contiguous()?
             .index_select(&self.indices(rows.device())?, 1)?;
-        gathered.reshape((self.images * self.output_places(), self.taps(), channels))
+        gathered.reshape((self.images * self.output.places(), self.taps(), channels))
     }
 
     /// The place of an image under every tap of every window; the one behind the last beyond the edge.
     fn indices(&self, device: &Device) -> Result<Tensor> {
-        let beyond = self.input_places() as u32;
-        let mut indices = Vec::with_capacity(self.output_places() * self.taps());
+        let beyond = self.input.places() as u32;
+        let mut indices = Vec::with_capacity(self.output.places() * self.taps());
         for output_y in 0..self.output.height {
             let (rows, top) = self.clip(output_y, self.input.height);
             for output_x in 0..self.output.width {

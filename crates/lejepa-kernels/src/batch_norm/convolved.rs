@@ -1,15 +1,12 @@
 //! A convolution and the normalisation behind it as one operation.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use candle_core::{Result, Shape, Tensor, bail};
 
-use candle_core::{CpuStorage, CustomOp3, Error, Layout, Result, Shape, Storage, Tensor};
-
-use super::super::contiguous::values;
-use super::super::convolve::{convolve, convolve_gradients};
-use super::super::window::Windows;
-use super::columns::Columns;
-use super::gradient::gradients;
-use super::{Activation, Normalised};
+use super::cpu::Columns;
+use super::{Activation, Normalised, columns, gradients};
+use crate::Windows;
+use crate::convolve::{convolve, input_gradient, kernel_gradient};
+use crate::operation::{Backward, Kept, Operation, View, apply, read};
 use crate::profile::timed;
 
 /// Convolves and normalises; as two operations Candle would set up and add a gradient in between.
@@ -24,16 +21,15 @@ pub fn convolve_and_norm(
     kernel: &Tensor,
     windows: &Windows,
     [weight, bias]: [&Tensor; 2],
-    settings: (f64, Activation),
+    (epsilon, activation): (f64, Activation),
 ) -> Result<Normalised> {
     let (rows, kernel) = (rows.contiguous()?, kernel.contiguous()?);
     let xs = convolve(&rows.detach(), &flat(&kernel)?, windows)?;
-    let (epsilon, activation) = settings;
-    let norm = || Columns::new(&xs, [weight, bias], epsilon, activation);
+    let norm = || columns(&xs, [weight, bias], epsilon, activation);
     let (columns, [mean, variance]) = timed("norms", norm)?;
     let affine = Tensor::stack(&[weight, bias], 0)?; // (2, dim)
-    let op = ConvolveAndNorm { windows: *windows, xs: Mutex::new(Some(xs)), columns: Arc::new(columns) };
-    let ys = rows.apply_op3(&kernel, &affine, op)?;
+    let ys =
+        apply(ConvolveAndNorm { windows: *windows, xs: Kept::new(xs), columns }, [&rows, &kernel, &affine])?;
     Ok(Normalised { ys, mean, variance })
 }
 
@@ -44,52 +40,36 @@ fn flat(kernel: &Tensor) -> Result<Tensor> {
 
 struct ConvolveAndNorm {
     windows: Windows,
-    /// What the convolution gave, until the backward pass takes it.
-    xs: Mutex<Option<Tensor>>,
-    columns: Arc<Columns>,
+    /// The result of the convolution.
+    xs: Kept<Tensor>,
+    columns: Columns,
 }
 
-impl CustomOp3 for ConvolveAndNorm {
+impl Operation<3> for ConvolveAndNorm {
     fn name(&self) -> &'static str {
         "convolve-and-norm"
     }
 
-    fn cpu_fwd(
-        &self,
-        _rows: &CpuStorage,
-        _rows_layout: &Layout,
-        _kernel: &CpuStorage,
-        _kernel_layout: &Layout,
-        _affine: &CpuStorage,
-        _affine_layout: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let xs = self.xs.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some((storage, layout)) = xs.as_ref().map(Tensor::storage_and_layout) else {
-            candle_core::bail!("applied twice")
-        };
-        let Storage::Cpu(storage) = &*storage else { candle_core::bail!("a fused operation off the CPU") };
-        let ys = timed("norms", || Ok::<_, Error>(self.columns.normalise(values(storage, layout)?)))?;
-        Ok((CpuStorage::F32(ys), layout.shape().clone()))
+    fn cpu(&self, _: [View<'_>; 3]) -> Result<(Vec<f32>, Shape)> {
+        let xs = self.xs.lock();
+        let Some(xs) = &*xs else { bail!("applied twice") };
+        let ys = timed("norms", || read([xs], |[xs]| self.columns.normalise(&xs)))?;
+        Ok((ys, xs.shape().clone()))
     }
 
-    fn bwd(
-        &self,
-        rows: &Tensor,
-        kernel: &Tensor,
-        _affine: &Tensor,
-        _ys: &Tensor,
-        gradient: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        let gradient = gradient.detach().contiguous()?;
-        let xs = self.xs.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let xs = match xs {
+    fn backward(&self, backward: Backward<3>) -> Result<[Option<Tensor>; 3]> {
+        let Backward { inputs: [rows, kernel, _], is_needed: [of_rows_is_needed, ..], gradient, .. } =
+            backward;
+        let flat = flat(&kernel)?;
+        let xs = match self.xs.take() {
             Some(xs) => xs,
             // For those who go back a second time.
-            None => convolve(&rows.detach(), &flat(kernel)?, &self.windows)?,
+            None => convolve(&rows, &flat, &self.windows)?,
         };
         let (of_xs, of_affine) = timed("norms", || gradients(&self.columns, &xs, &gradient))?;
         drop(xs);
-        let (of_rows, of_kernel) = convolve_gradients(rows, &flat(kernel)?, &of_xs, &self.windows)?;
-        Ok((of_rows, Some(of_kernel.reshape(kernel.shape())?), Some(of_affine)))
+        let of_rows = of_rows_is_needed.then(|| input_gradient(&flat, &of_xs, &self.windows)).transpose()?;
+        let of_kernel = kernel_gradient(&rows, &of_xs, flat.dims3()?, &self.windows)?;
+        Ok([of_rows, Some(of_kernel.reshape(kernel.shape())?), Some(of_affine)])
     }
 }

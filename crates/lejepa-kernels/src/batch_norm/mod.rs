@@ -7,20 +7,19 @@
 //! d x = (g - mean(g) - n mean(g n)) * weight / sqrt(var + eps)
 //! ```
 
-mod columns;
+mod composed;
 mod convolved;
-mod gradient;
+mod cpu;
 
-use std::sync::Arc;
+use candle_core::{Device, Result, Shape, Tensor};
 
-use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor};
-
-use self::columns::Columns;
+pub use self::composed::normalise;
 pub use self::convolved::convolve_and_norm;
-use self::gradient::gradients;
-use super::contiguous::values;
+use self::cpu::Columns;
+use crate::is_fused;
+use crate::operation::{Backward, Operation, View, apply, compute, read};
 
-/// What follows the normalisation.
+/// The activation behind a normalisation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activation {
     /// Nothing.
@@ -40,6 +39,8 @@ pub struct Normalised {
     pub variance: Tensor,
 }
 
+/// Normalises every column with its own mean and variance.
+///
 /// # Shapes
 /// - `xs` and result: `(samples, dim)`; `weight` and `bias`: `(dim)`
 pub fn batch_norm(
@@ -48,70 +49,66 @@ pub fn batch_norm(
     epsilon: f64,
     activation: Activation,
 ) -> Result<Normalised> {
-    if !super::is_fused(xs) {
-        let mean = xs.mean(0)?;
-        let variance = xs.broadcast_sub(&mean)?.sqr()?.mean(0)?;
-        let ys = normalise(xs, [&mean, &variance], [weight, bias], epsilon)?;
-        let ys = if activation == Activation::Relu { ys.relu()? } else { ys };
-        return Ok(Normalised { ys, mean: mean.detach(), variance: variance.detach() });
+    if !is_fused(xs) {
+        return composed::batch_norm(xs, [weight, bias], epsilon, activation);
     }
     let xs = xs.contiguous()?;
-    let (columns, [mean, variance]) = Columns::new(&xs.detach(), [weight, bias], epsilon, activation)?;
-    let ys = xs.apply_op3(weight, bias, Normalise(Arc::new(columns)))?;
+    let (columns, [mean, variance]) = columns(&xs, [weight, bias], epsilon, activation)?;
+    let ys = apply(Normalise(columns), [&xs, weight, bias])?;
     Ok(Normalised { ys, mean, variance })
 }
 
-/// `(x - mean) / sqrt(variance + epsilon) * weight + bias` with elementary operations.
-pub fn normalise(
+/// The columns of rows, and their mean and biased variance.
+fn columns(
     xs: &Tensor,
-    [mean, variance]: [&Tensor; 2],
     [weight, bias]: [&Tensor; 2],
     epsilon: f64,
-) -> Result<Tensor> {
-    let scale = ((variance + epsilon)?.sqrt()?.recip()? * weight)?;
-    xs.broadcast_sub(mean)?.broadcast_mul(&scale)?.broadcast_add(bias)
+    activation: Activation,
+) -> Result<(Columns, [Tensor; 2])> {
+    let (_samples, dim) = xs.dims2()?;
+    let moments = compute([xs], (2, dim), |[xs]| cpu::moments(&xs, dim))?;
+    let (mean, variance) = (moments.get(0)?, moments.get(1)?);
+    let inverse_root = |value: &f32| 1. / (value + epsilon as f32).sqrt();
+    let scale = variance.to_vec1()?.iter().map(inverse_root).collect();
+    let (weight, bias) = (weight.to_vec1()?, bias.to_vec1()?);
+    Ok((Columns { mean: mean.to_vec1()?, scale, weight, bias, activation }, [mean, variance]))
 }
 
-struct Normalise(Arc<Columns>);
+/// The gradients of rows before they were normalised, and of weight and bias: `(2, dim)`.
+fn gradients(columns: &Columns, xs: &Tensor, gradient: &Tensor) -> Result<(Tensor, Tensor)> {
+    let (of_xs, of_affine) = read([xs, gradient], |[xs, gradient]| {
+        let of_affine = columns.affine_gradient(&xs, &gradient);
+        (columns.input_gradient(&xs, &gradient, &of_affine), of_affine)
+    })?;
+    let of_affine = Tensor::from_vec(of_affine, (2, columns.mean.len()), &Device::Cpu)?;
+    Ok((Tensor::from_vec(of_xs, xs.shape(), &Device::Cpu)?, of_affine))
+}
 
-impl CustomOp3 for Normalise {
+struct Normalise(Columns);
+
+impl Operation<3> for Normalise {
     fn name(&self) -> &'static str {
         "batch-norm"
     }
 
-    fn cpu_fwd(
-        &self,
-        storage: &CpuStorage,
-        layout: &Layout,
-        _weight: &CpuStorage,
-        _weight_layout: &Layout,
-        _bias: &CpuStorage,
-        _bias_layout: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let ys = self.0.normalise(values(storage, layout)?);
-        Ok((CpuStorage::F32(ys), layout.shape().clone()))
+    fn cpu(&self, [xs, ..]: [View<'_>; 3]) -> Result<(Vec<f32>, Shape)> {
+        Ok((self.0.normalise(&xs), xs.shape.clone()))
     }
 
-    fn bwd(
-        &self,
-        xs: &Tensor,
-        _weight: &Tensor,
-        _bias: &Tensor,
-        _ys: &Tensor,
-        gradient: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        let (of_xs, of_affine) = gradients(&self.0, &xs.detach(), &gradient.detach().contiguous()?)?;
-        Ok((Some(of_xs), Some(of_affine.get(0)?), Some(of_affine.get(1)?)))
+    fn backward(&self, backward: Backward<3>) -> Result<[Option<Tensor>; 3]> {
+        let Backward { inputs: [xs, ..], gradient, .. } = backward;
+        let (of_xs, of_affine) = gradients(&self.0, &xs, &gradient)?;
+        Ok([of_xs, of_affine.get(0)?, of_affine.get(1)?].map(Some))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::agreement::assert_fused_agrees;
-    use super::super::convolve::convolve;
-    use super::super::window::{Window, Windows};
     use super::*;
     use crate::MapSize;
+    use crate::agreement::assert_fused_agrees;
+    use crate::convolve::convolve;
+    use crate::window::{Window, Windows};
 
     #[test]
     fn behind_a_convolution_it_agrees_with_one_after_the_other() {

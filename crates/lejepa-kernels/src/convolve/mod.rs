@@ -1,154 +1,88 @@
-//! Convolution of feature maps, and its two gradients, without unfolding the windows.
+//! Convolution of feature maps, and its two gradients.
 //!
 //! ```text
 //! y[place, o] = sum over taps, c of x[stride * place + tap - padding, c] W[o, c, tap]
 //! d x[place, c] = sum over taps, o of g[(place + padding - tap) / stride, o] W[o, c, tap]     where that is a place
 //! d W[o, c, tap] = sum over places of g[place, o] x[stride * place + tap - padding, c]
 //! ```
-//!
-//! The first two are the same product of [`Sources`] with kernels in [`Panels`]; taps beyond the edge are passed over,
-//! which saves more than half of the work on maps of 2x2 places. Every value is summed by one thread in one order, so
-//! that the number of threads does not matter.
 
-mod kernel_gradient;
-mod padded;
-mod panels;
-mod reach;
-mod sources;
+mod composed;
+mod cpu;
 
-use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor};
+use candle_core::{Result, Shape, Tensor};
 
-use self::kernel_gradient::kernel_gradient;
-use self::padded::Padded;
-use self::panels::Panels;
-use self::reach::Reaches;
-use self::sources::Sources;
-use super::contiguous::values;
-use super::unfold::unfold;
-use super::window::Windows;
+use crate::operation::{Backward, Operation, View, apply, compute};
+use crate::{Windows, is_fused};
 
+/// Convolves feature maps.
+///
 /// # Shapes
 /// - `rows`: `(images * input places, channels)`
 /// - `weight`: `(outputs, channels, taps)`
 /// - result: `(images * output places, outputs)`
 pub fn convolve(rows: &Tensor, weight: &Tensor, windows: &Windows) -> Result<Tensor> {
-    if super::is_fused(rows) {
-        return rows.contiguous()?.apply_op2(&weight.contiguous()?, Convolve(*windows));
+    if is_fused(rows) {
+        apply(Convolve(*windows), [rows, weight])
+    } else {
+        composed::convolve(rows, weight, windows)
     }
-    // Unfolded rows have the channels of a tap together, the weight has the taps of a channel.
-    let (outputs, channels, taps) = weight.dims3()?;
-    let weight = weight.transpose(1, 2)?.reshape((outputs, taps * channels))?;
-    unfold(rows, windows, 1)?.squeeze(0)?.matmul(&weight.t()?)
 }
 
 struct Convolve(Windows);
-struct InputGradient(Windows);
-struct KernelGradient {
-    windows: Windows,
-    weight: Shape,
-}
 
-impl CustomOp2 for Convolve {
+impl Operation<2> for Convolve {
     fn name(&self) -> &'static str {
         "convolve"
     }
 
-    fn cpu_fwd(
-        &self,
-        storage: &CpuStorage,
-        layout: &Layout,
-        weight_storage: &CpuStorage,
-        weight_layout: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let weight = values(weight_storage, weight_layout)?;
-        let (outputs, channels, _taps) = weight_layout.shape().dims3()?;
-        let maps = Padded::new(values(storage, layout)?, &self.0, channels);
-        let reaches = Reaches::forward(&maps.windows);
-        let panels = Panels::of_outputs(weight, weight_layout.shape().dims3()?);
-        let ys = Sources { maps: &maps.rows, images: self.0.images, reaches: &reaches }.multiply(&panels);
-        Ok((CpuStorage::F32(ys), Shape::from((self.0.images * self.0.output_places(), outputs))))
+    fn cpu(&self, [rows, weight]: [View<'_>; 2]) -> Result<(Vec<f32>, Shape)> {
+        let size @ (outputs, _channels, _taps) = weight.shape.dims3()?;
+        let shape = (self.0.images * self.0.output.places(), outputs);
+        Ok((cpu::forward(&rows, &weight, size, &self.0), Shape::from(shape)))
     }
 
-    fn bwd(
-        &self,
-        rows: &Tensor,
-        weight: &Tensor,
-        _ys: &Tensor,
-        gradient: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let (of_rows, of_weight) =
-            convolve_gradients(rows, weight, &gradient.detach().contiguous()?, &self.0)?;
-        Ok((of_rows, Some(of_weight)))
+    fn backward(&self, backward: Backward<2>) -> Result<[Option<Tensor>; 2]> {
+        let Backward { inputs: [rows, weight], is_needed: [of_rows_is_needed, _], gradient, .. } = backward;
+        let of_rows = of_rows_is_needed.then(|| input_gradient(&weight, &gradient, &self.0)).transpose()?;
+        Ok([of_rows, Some(kernel_gradient(&rows, &gradient, weight.dims3()?, &self.0)?)])
     }
 }
 
-/// The gradients of rows, if they need one, and weight.
-pub(super) fn convolve_gradients(
+/// The gradient of the rows.
+///
+/// # Shapes
+/// - `weight`: `(outputs, channels, taps)`; `gradient`: `(images * output places, outputs)`
+/// - result: `(images * input places, channels)`
+pub(crate) fn input_gradient(weight: &Tensor, gradient: &Tensor, windows: &Windows) -> Result<Tensor> {
+    let size @ (_outputs, channels, _taps) = weight.dims3()?;
+    let shape = (windows.images * windows.input.places(), channels);
+    compute([gradient, weight], shape, |[gradient, weight]| {
+        cpu::input_gradient(&gradient, &weight, size, windows)
+    })
+}
+
+/// The gradient of a kernel of this size.
+///
+/// # Shapes
+/// - `rows`: `(images * input places, channels)`; `gradient`: `(images * output places, outputs)`
+/// - result: `(outputs, channels, taps)`
+pub(crate) fn kernel_gradient(
     rows: &Tensor,
-    weight: &Tensor,
     gradient: &Tensor,
+    size: (usize, usize, usize),
     windows: &Windows,
-) -> Result<(Option<Tensor>, Tensor)> {
-    // The pixels at the very beginning need none.
-    let of_rows = if rows.track_op() {
-        Some(gradient.apply_op2_no_bwd(&weight.detach(), &InputGradient(*windows))?)
-    } else {
-        None
-    };
-    let of_kernel = KernelGradient { windows: *windows, weight: weight.shape().clone() };
-    Ok((of_rows, rows.detach().apply_op2_no_bwd(gradient, &of_kernel)?))
-}
-
-impl CustomOp2 for InputGradient {
-    fn name(&self) -> &'static str {
-        "convolve-input-gradient"
-    }
-
-    fn cpu_fwd(
-        &self,
-        storage: &CpuStorage,
-        layout: &Layout,
-        weight_storage: &CpuStorage,
-        weight_layout: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let gradients = values(storage, layout)?;
-        let weight = values(weight_storage, weight_layout)?;
-        let (_outputs, channels, _taps) = weight_layout.shape().dims3()?;
-        let reaches = Reaches::backward(&self.0);
-        let panels = Panels::of_inputs(weight, weight_layout.shape().dims3()?, &reaches);
-        let result = Sources { maps: gradients, images: self.0.images, reaches: &reaches }.multiply(&panels);
-        Ok((CpuStorage::F32(result), Shape::from((self.0.images * self.0.input_places(), channels))))
-    }
-}
-
-impl CustomOp2 for KernelGradient {
-    fn name(&self) -> &'static str {
-        "convolve-kernel-gradient"
-    }
-
-    fn cpu_fwd(
-        &self,
-        storage: &CpuStorage,
-        layout: &Layout,
-        gradient_storage: &CpuStorage,
-        gradient_layout: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let gradients = values(gradient_storage, gradient_layout)?;
-        let (outputs, channels, _taps) = self.weight.dims3()?;
-        let maps = Padded::new(values(storage, layout)?, &self.windows, channels);
-        let result = kernel_gradient(&maps, gradients, [channels, outputs]);
-        Ok((CpuStorage::F32(result), self.weight.clone()))
-    }
+) -> Result<Tensor> {
+    compute([rows, gradient], size, |[rows, gradient]| cpu::kernel_gradient(&rows, &gradient, size, windows))
 }
 
 #[cfg(test)]
 mod tests {
     use candle_core::{Device, Var};
 
-    use super::super::agreement::{assert_fused_agrees, random};
-    use super::super::window::Window;
     use super::*;
     use crate::MapSize;
+    use crate::agreement::{assert_fused_agrees, random};
+    use crate::window::Window;
 
     fn windows(kernel: usize, stride: usize, padding: usize, images: usize, size: (usize, usize)) -> Windows {
         let (height, width) = size;

@@ -7,304 +7,60 @@
 //! The gradient of `x` is the same with the kernel turned by half a turn; that of `weight` sums
 //! `gradient[place, c] * x[place + tap - padding, c]` over places.
 
-use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor};
-use pulp::{Arch, Simd, WithSimd};
-use rayon::prelude::*;
+mod composed;
+mod cpu;
 
-use super::contiguous::values;
-use super::filled::filled;
-use super::window::Windows;
+use candle_core::{Result, Shape, Tensor};
 
+pub(crate) use self::cpu::{convolve_image, correlate_image};
+use crate::operation::{Backward, Operation, View, apply, compute};
+use crate::{Windows, is_fused};
+
+/// Convolves every channel with a kernel of its own.
+///
 /// # Shapes
 /// - `rows` and result: `(images * places, channels)`
 /// - `weight`: `(taps, channels)`
 pub fn depthwise(rows: &Tensor, weight: &Tensor, windows: &Windows) -> Result<Tensor> {
-    if super::is_fused(rows) {
-        rows.contiguous()?.apply_op2(&weight.contiguous()?, Depthwise(*windows))
+    if is_fused(rows) {
+        apply(Depthwise(*windows), [rows, weight])
     } else {
-        composed(rows, weight, windows)
+        composed::depthwise(rows, weight, windows)
     }
-}
-
-fn composed(rows: &Tensor, weight: &Tensor, windows: &Windows) -> Result<Tensor> {
-    let (count, channels) = rows.dims2()?;
-    let Windows { window, images, input, .. } = windows;
-    let (kernel, padding) = (window.kernel, window.padding);
-    let maps = rows
-        .reshape((*images, input.height, input.width, channels))?
-        .pad_with_zeros(1, padding, padding)?
-        .pad_with_zeros(2, padding, padding)?;
-    let of_tap = |tap: usize| -> Result<Tensor> {
-        let shifted = maps.narrow(1, tap / kernel, input.height)?.narrow(2, tap % kernel, input.width)?;
-        shifted.broadcast_mul(&weight.get(tap)?)
-    };
-    let mut sum = of_tap(0)?;
-    for tap in 1..windows.taps() {
-        sum = (sum + of_tap(tap)?)?;
-    }
-    sum.reshape((count, channels))
 }
 
 struct Depthwise(Windows);
-struct WeightGradient(Windows);
 
-impl CustomOp2 for Depthwise {
+impl Operation<2> for Depthwise {
     fn name(&self) -> &'static str {
         "depthwise-convolution"
     }
 
-    fn cpu_fwd(
-        &self,
-        storage: &CpuStorage,
-        layout: &Layout,
-        weight_storage: &CpuStorage,
-        weight_layout: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let maps = values(storage, layout)?;
-        let weight = values(weight_storage, weight_layout)?;
-        let (_rows, channels) = layout.shape().dims2()?;
-        let length = self.0.input_places() * channels;
-        let ys = filled(maps.len(), length, |image, ys| {
-            let map = &maps[image * length..][..length];
-            convolve_image(&self.0, channels, map, weight, ys);
-        });
-        Ok((CpuStorage::F32(ys), layout.shape().clone()))
+    fn cpu(&self, [rows, weight]: [View<'_>; 2]) -> Result<(Vec<f32>, Shape)> {
+        let (_rows, channels) = rows.shape.dims2()?;
+        Ok((cpu::forward(&rows, &weight, &self.0, channels), rows.shape.clone()))
     }
 
-    fn bwd(
-        &self,
-        rows: &Tensor,
-        weight: &Tensor,
-        _ys: &Tensor,
-        gradient: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let gradient = gradient.detach().contiguous()?;
-        let turned = weight.detach().flip(&[0])?.contiguous()?;
-        let of_rows = gradient.apply_op2_no_bwd(&turned, &Depthwise(self.0))?;
-        let of_weight = rows.detach().apply_op2_no_bwd(&gradient, &WeightGradient(self.0))?;
-        Ok((Some(of_rows), Some(of_weight)))
-    }
-}
-
-impl CustomOp2 for WeightGradient {
-    fn name(&self) -> &'static str {
-        "depthwise-convolution-weight-gradient"
-    }
-
-    fn cpu_fwd(
-        &self,
-        storage: &CpuStorage,
-        layout: &Layout,
-        gradient_storage: &CpuStorage,
-        gradient_layout: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let maps = values(storage, layout)?;
-        let gradients = values(gradient_storage, gradient_layout)?;
-        let (_rows, channels) = layout.shape().dims2()?;
-        let image = self.0.input_places() * channels;
-        let length = self.0.taps() * channels;
-        // Collected in order and added up by one thread: the same sum for any number of threads.
-        let partial_sums: Vec<Vec<f32>> = maps
-            .par_chunks(image)
-            .zip(gradients.par_chunks(image))
-            .map(|(map, gradient)| {
-                let mut sums = vec![0.; length];
-                correlate_image(&self.0, channels, map, gradient, &mut sums);
-                sums
-            })
-            .collect();
-        Ok((CpuStorage::F32(super::add_up(&partial_sums, length)), Shape::from((self.0.taps(), channels))))
-    }
-}
-
-/// One image forward, or backward with a kernel that is turned.
-///
-/// # Shapes
-/// - `map` and `ys`: `(places, channels)`; `weight`: `(taps, channels)`
-pub(super) fn convolve_image(
-    windows: &Windows,
-    channels: usize,
-    map: &[f32],
-    weight: &[f32],
-    ys: &mut [f32],
-) {
-    Arch::new().dispatch(Convolve { image: Image { windows, channels }, map, weight, ys });
-}
-
-/// Adds the weight's gradient from one image.
-///
-/// # Shapes
-/// - `map` and `gradient`: `(places, channels)`; `sums`: `(taps, channels)`
-pub(super) fn correlate_image(
-    windows: &Windows,
-    channels: usize,
-    map: &[f32],
-    gradient: &[f32],
-    sums: &mut [f32],
-) {
-    Arch::new().dispatch(Correlate { image: Image { windows, channels }, map, gradient, sums });
-}
-
-/// One image: its channels are worked on a vector of the processor at a time.
-struct Image<'a> {
-    windows: &'a Windows,
-    channels: usize,
-}
-
-/// Output places of a line whose sums are made side by side.
-const SIDE_BY_SIDE: usize = 4;
-/// Taps of a row whose sums are made side by side: all of ConvNeXt's.
-const TAPS: usize = 7;
-
-impl Image<'_> {
-    /// Places of a line with its borders, which the last sums of a line may read beyond.
-    fn padded_width(&self) -> usize {
-        self.windows.input.width.next_multiple_of(SIDE_BY_SIDE) + self.windows.window.kernel
-    }
-
-    /// Channels from `first` on, as many as a vector has, of every place: `(height, padded width)`.
-    #[inline(always)]
-    fn lines<S: Simd>(&self, simd: S, map: &[f32], first: usize, lines: &mut [S::f32s]) {
-        let padding = self.windows.window.padding;
-        let meant = S::F32_LANES.min(self.channels - first);
-        let maps = map.chunks_exact(self.windows.input.width * self.channels);
-        for (line, map) in lines.chunks_exact_mut(self.padded_width()).zip(maps) {
-            for (to, place) in line[padding..].iter_mut().zip(map.chunks_exact(self.channels)) {
-                *to = simd.partial_load_f32s(&place[first..first + meant]);
-            }
-        }
-    }
-
-    /// Room for [`lines`](Self::lines), with borders of zeros.
-    #[inline(always)]
-    fn room<S: Simd>(&self, simd: S) -> Vec<S::f32s> {
-        vec![simd.splat_f32s(0.); self.windows.input.height * self.padded_width()]
-    }
-}
-
-/// One image forward.
-struct Convolve<'a> {
-    image: Image<'a>,
-    map: &'a [f32],
-    weight: &'a [f32],
-    ys: &'a mut [f32],
-}
-
-impl WithSimd for Convolve<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Image { windows: Windows { window, input, .. }, channels } = self.image;
-        let (kernel, padded) = (window.kernel, self.image.padded_width());
-        let mut lines = self.image.room(simd);
-        for first in (0..channels).step_by(S::F32_LANES) {
-            let meant = S::F32_LANES.min(channels - first);
-            self.image.lines(simd, self.map, first, &mut lines);
-            let weights: Vec<S::f32s> = (self.weight.chunks_exact(channels))
-                .map(|weights| simd.partial_load_f32s(&weights[first..first + meant]))
-                .collect();
-            for y in 0..input.height {
-                let (rows, top) = self.image.windows.clip(y, input.height);
-                let weights = &weights[rows.start * kernel..rows.end * kernel];
-                let ys = &mut self.ys[y * input.width * channels..][..input.width * channels];
-                for (ys, x) in ys.chunks_mut(SIDE_BY_SIDE * channels).zip((0..).step_by(SIDE_BY_SIDE)) {
-                    let mut sums = [simd.splat_f32s(0.); SIDE_BY_SIDE];
-                    for (weights, line) in
-                        weights.chunks_exact(kernel).zip(lines[top * padded..].chunks_exact(padded))
-                    {
-                        let windows = line[x..][..kernel + SIDE_BY_SIDE - 1].windows(SIDE_BY_SIDE);
-                        for (weight, values) in weights.iter().zip(windows) {
-                            for (sum, value) in sums.iter_mut().zip(values) {
-                                *sum = simd.mul_add_e_f32s(*weight, *value, *sum);
-                            }
-                        }
-                    }
-                    for (ys, sum) in ys.chunks_exact_mut(channels).zip(sums) {
-                        simd.partial_store_f32s(&mut ys[first..first + meant], sum);
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// The weight's gradient from one image.
-struct Correlate<'a> {
-    image: Image<'a>,
-    map: &'a [f32],
-    gradient: &'a [f32],
-    /// Per tap, then channel.
-    sums: &'a mut [f32],
-}
-
-impl WithSimd for Correlate<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(mut self, simd: S) {
-        let (mut lines, mut gradients) = (self.image.room(simd), self.image.room(simd));
-        for first in (0..self.image.channels).step_by(S::F32_LANES) {
-            self.image.lines(simd, self.map, first, &mut lines);
-            self.image.lines(simd, self.gradient, first, &mut gradients);
-            let kernel = self.image.windows.window.kernel;
-            for tap_y in 0..kernel {
-                let mut tap_x = 0;
-                while tap_x + TAPS <= kernel {
-                    self.sum::<S, TAPS>(simd, [&lines, &gradients], first, [tap_y, tap_x]);
-                    tap_x += TAPS;
-                }
-                while tap_x < kernel {
-                    self.sum::<S, 1>(simd, [&lines, &gradients], first, [tap_y, tap_x]);
-                    tap_x += 1;
-                }
-            }
-        }
-    }
-}
-
-impl Correlate<'_> {
-    /// `N` taps of a row from a tap on.
-    #[inline(always)]
-    fn sum<S: Simd, const N: usize>(
-        &mut self,
-        simd: S,
-        [lines, gradients]: [&[S::f32s]; 2],
-        first: usize,
-        [tap_y, tap_x]: [usize; 2],
-    ) {
-        let Image { windows: Windows { window, input, .. }, channels } = self.image;
-        let padded = self.image.padded_width();
-        let mut sums = [simd.splat_f32s(0.); N];
-        for (y, gradients) in gradients.chunks_exact(padded).enumerate() {
-            // The line of the map under this row of the kernel, if there is one.
-            let Some(from) = (y + tap_y).checked_sub(window.padding).filter(|from| *from < input.height)
-            else {
-                continue;
-            };
-            let gradients = &gradients[window.padding..][..input.width];
-            let values = lines[from * padded + tap_x..][..input.width + N - 1].windows(N);
-            for (gradient, values) in gradients.iter().zip(values) {
-                for (sum, value) in sums.iter_mut().zip(values) {
-                    *sum = simd.mul_add_e_f32s(*gradient, *value, *sum);
-                }
-            }
-        }
-        let meant = S::F32_LANES.min(channels - first);
-        for (tap, sum) in sums.into_iter().enumerate() {
-            let place = (tap_y * window.kernel + tap_x + tap) * channels + first;
-            let to = &mut self.sums[place..place + meant];
-            simd.partial_store_f32s(to, simd.add_f32s(simd.partial_load_f32s(to), sum));
-        }
+    fn backward(&self, backward: Backward<2>) -> Result<[Option<Tensor>; 2]> {
+        let Backward { inputs: [rows, weight], gradient, .. } = backward;
+        let (_rows, channels) = rows.dims2()?;
+        let turned = weight.flip(&[0])?.contiguous()?;
+        let of_rows = compute([&gradient, &turned], rows.shape(), |[gradient, turned]| {
+            cpu::forward(&gradient, &turned, &self.0, channels)
+        })?;
+        let of_weight = compute([&rows, &gradient], weight.shape(), |[rows, gradient]| {
+            cpu::weight_gradient(&rows, &gradient, &self.0, channels)
+        })?;
+        Ok([of_rows, of_weight].map(Some))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::agreement::assert_fused_agrees;
-    use super::super::window::Window;
     use super::*;
     use crate::MapSize;
+    use crate::agreement::assert_fused_agrees;
+    use crate::window::Window;
 
     #[test]
     fn the_fused_form_agrees_with_the_composed_one() {

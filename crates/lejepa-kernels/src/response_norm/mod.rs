@@ -12,252 +12,60 @@
 //! d x = G (1 + weight n) + x h / g,   h = weight s / m - sum over c of (weight s g) / (channels m^2)
 //! ```
 
-use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor};
-use rayon::prelude::*;
+mod composed;
+mod cpu;
 
-use super::contiguous::values;
-use super::filled::filled;
-use super::wide::wide;
+use candle_core::{Device, Result, Shape, Tensor};
+
+pub(crate) use self::cpu::{respond, respond_gradient};
+use crate::is_fused;
+use crate::operation::{Backward, Operation, View, apply, read};
 
 const EPSILON: f64 = 1e-6;
-/// Below every response that matters; keeps the root's slope finite where a channel is zero everywhere.
-const TINY: f64 = 1e-30;
 
+/// Normalises the channels of every image by their norms.
+///
 /// # Shapes
 /// - `rows` and result: `(images * places, channels)`; `weight` and `bias`: `(channels)`
 pub fn response_norm(rows: &Tensor, weight: &Tensor, bias: &Tensor, images: usize) -> Result<Tensor> {
-    if super::is_fused(rows) {
-        return rows.contiguous()?.apply_op3(weight, bias, ResponseNorm { images });
+    if is_fused(rows) {
+        apply(ResponseNorm { images }, [rows, weight, bias])
+    } else {
+        composed::response_norm(rows, weight, bias, images)
     }
-    let (count, channels) = rows.dims2()?;
-    let maps = rows.reshape((images, count / images.max(1), channels))?;
-    let response = (maps.sqr()?.sum_keepdim(1)? + TINY)?.sqrt()?; // (images, 1, channels)
-    let relative = response.broadcast_div(&(response.mean_keepdim(2)? + EPSILON)?)?;
-    let factor = (relative.broadcast_mul(weight)? + 1.)?;
-    maps.broadcast_mul(&factor)?.broadcast_add(bias)?.reshape((count, channels))
 }
 
 struct ResponseNorm {
     images: usize,
 }
 
-/// What is known of the channels of one image.
-struct Responses {
-    /// `g`.
-    response: Vec<f32>,
-    /// Mean response and epsilon.
-    denominator: f32,
-}
-
-impl Responses {
-    #[inline(always)]
-    fn new(map: &[f32], channels: usize) -> Self {
-        let mut response = vec![0f32; channels];
-        for row in map.chunks_exact(channels) {
-            response.iter_mut().zip(row).for_each(|(sum, x)| *sum += x * x);
-        }
-        response.iter_mut().for_each(|sum| *sum = sum.sqrt());
-        let denominator = response.iter().sum::<f32>() / channels as f32 + EPSILON as f32;
-        Self { response, denominator }
-    }
-
-    /// `1 + weight n`.
-    fn factors(&self, weight: &[f32]) -> Vec<f32> {
-        self.response.iter().zip(weight).map(|(g, weight)| 1. + weight * g / self.denominator).collect()
-    }
-}
-
-impl CustomOp3 for ResponseNorm {
+impl Operation<3> for ResponseNorm {
     fn name(&self) -> &'static str {
         "response-norm"
     }
 
-    fn cpu_fwd(
-        &self,
-        storage: &CpuStorage,
-        layout: &Layout,
-        weight_storage: &CpuStorage,
-        weight_layout: &Layout,
-        bias_storage: &CpuStorage,
-        bias_layout: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let maps = values(storage, layout)?;
-        let weight = values(weight_storage, weight_layout)?;
-        let bias = values(bias_storage, bias_layout)?;
-        let image = (maps.len() / self.images.max(1)).max(1);
-        let ys = filled(maps.len(), image, |index, ys| {
-            let map = &maps[index * image..][..image];
-            wide(
-                #[inline(always)]
-                || {
-                    let factor = Responses::new(map, weight.len()).factors(weight);
-                    for (ys, xs) in ys.chunks_exact_mut(bias.len()).zip(map.chunks_exact(bias.len())) {
-                        for (((y, x), factor), bias) in ys.iter_mut().zip(xs).zip(&factor).zip(bias) {
-                            *y = x * factor + bias;
-                        }
-                    }
-                },
-            );
-        });
-        Ok((CpuStorage::F32(ys), layout.shape().clone()))
+    fn cpu(&self, [rows, weight, bias]: [View<'_>; 3]) -> Result<(Vec<f32>, Shape)> {
+        Ok((cpu::forward(&rows, &weight, &bias, self.images), rows.shape.clone()))
     }
 
-    fn bwd(
-        &self,
-        rows: &Tensor,
-        weight: &Tensor,
-        _bias: &Tensor,
-        _ys: &Tensor,
-        gradient: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        let (rows, weight, gradient) = (rows.detach(), weight.detach(), gradient.detach().contiguous()?);
-        let (count, channels) = rows.dims2()?;
-        let all = rows.apply_op3_no_bwd(&weight, &gradient, &Gradients { images: self.images })?;
-        let of_rows = all.narrow(0, 0, count * channels)?.reshape((count, channels))?;
-        let of_affine = all.narrow(0, count * channels, self.images * 2 * channels)?;
-        let of_affine = of_affine.reshape((self.images, 2, channels))?.sum(0)?; // (2, channels)
-        let (of_weight, of_bias) = (of_affine.get(0)?, of_affine.get(1)?);
-        Ok((Some(of_rows), Some(of_weight), Some(of_bias)))
+    fn backward(&self, backward: Backward<3>) -> Result<[Option<Tensor>; 3]> {
+        let Backward { inputs: [rows, weight, _], gradient, .. } = backward;
+        let (of_rows, of_affine) = read([&rows, &weight, &gradient], |[rows, weight, gradient]| {
+            cpu::gradients(&rows, &weight, &gradient, self.images)
+        })?;
+        let of_rows = Tensor::from_vec(of_rows, rows.shape(), &Device::Cpu)?;
+        let of_affine = Tensor::from_vec(of_affine, (self.images, 2, weight.dim(0)?), &Device::Cpu)?;
+        let of_affine = of_affine.sum(0)?; // (2, channels)
+        Ok([of_rows, of_affine.get(0)?, of_affine.get(1)?].map(Some))
     }
-}
-
-/// The gradient of all rows, then those of weight and bias from every image: an image is read while it is in the cache.
-struct Gradients {
-    images: usize,
-}
-
-impl CustomOp3 for Gradients {
-    fn name(&self) -> &'static str {
-        "response-norm-gradients"
-    }
-
-    fn cpu_fwd(
-        &self,
-        storage: &CpuStorage,
-        layout: &Layout,
-        weight_storage: &CpuStorage,
-        weight_layout: &Layout,
-        gradient_storage: &CpuStorage,
-        gradient_layout: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let maps = values(storage, layout)?;
-        let weight = values(weight_storage, weight_layout)?;
-        let gradients = values(gradient_storage, gradient_layout)?;
-        let channels = weight.len();
-        let image = (maps.len() / self.images.max(1)).max(1);
-        let mut all = vec![0.; maps.len() + self.images * 2 * channels];
-        let (of_rows, of_affine) = all.split_at_mut(maps.len());
-        let results = of_rows.par_chunks_mut(image).zip(of_affine.par_chunks_mut(2 * channels));
-        results.zip(maps.par_chunks(image).zip(gradients.par_chunks(image))).for_each(
-            |((of_rows, of_affine), (map, gradients))| {
-                wide(
-                    #[inline(always)]
-                    || gradients_of_image([map, gradients, weight], of_rows, of_affine),
-                );
-            },
-        );
-        let length = all.len();
-        Ok((CpuStorage::F32(all), Shape::from(length)))
-    }
-}
-
-/// `d x = G factor + x pull`, per channel of one image.
-struct Slope {
-    factor: Vec<f32>,
-    pull: Vec<f32>,
-}
-
-impl Slope {
-    /// Adds to the gradients of weight and bias.
-    #[inline(always)]
-    fn new([map, gradients, weight]: [&[f32]; 3], [of_weight, of_bias]: [&mut [f32]; 2]) -> Self {
-        let channels = weight.len();
-        let mut products = vec![0f32; channels]; // s
-        for (xs, gradients) in map.chunks_exact(channels).zip(gradients.chunks_exact(channels)) {
-            let sums = products.iter_mut().zip(of_bias.iter_mut());
-            for (((product, of_bias), x), gradient) in sums.zip(xs).zip(gradients) {
-                *product += x * gradient;
-                *of_bias += gradient;
-            }
-        }
-        let responses = Responses::new(map, channels);
-        let factor = responses.factors(weight);
-        let Responses { response, denominator } = responses;
-        for ((of_weight, product), g) in of_weight.iter_mut().zip(&products).zip(&response) {
-            *of_weight += product * g / denominator;
-        }
-        let weighted = weight.iter().zip(&products).map(|(weight, product)| weight * product);
-        let shared: f32 = weighted.clone().zip(&response).map(|(weighted, g)| weighted * g).sum();
-        let shared = shared / (channels as f32 * denominator * denominator);
-        let pull = weighted
-            .zip(&response)
-            .map(|(weighted, &g)| if g > 0. { (weighted / denominator - shared) / g } else { 0. })
-            .collect();
-        Self { factor, pull }
-    }
-}
-
-#[inline(always)]
-fn gradients_of_image([map, gradients, weight]: [&[f32]; 3], of_rows: &mut [f32], of_affine: &mut [f32]) {
-    let channels = weight.len();
-    let (of_weight, of_bias) = of_affine.split_at_mut(channels);
-    let Slope { factor, pull } = Slope::new([map, gradients, weight], [of_weight, of_bias]);
-    let rows = map.chunks_exact(channels).zip(gradients.chunks_exact(channels));
-    for (of_rows, (xs, gradients)) in of_rows.chunks_exact_mut(channels).zip(rows) {
-        let columns = factor.iter().zip(&pull);
-        for (((result, x), gradient), (factor, pull)) in
-            of_rows.iter_mut().zip(xs).zip(gradients).zip(columns)
-        {
-            *result = gradient * factor + x * pull;
-        }
-    }
-}
-
-/// Of one image, in place.
-pub(super) fn respond(map: &mut [f32], weight: &[f32], bias: &[f32]) {
-    wide(
-        #[inline(always)]
-        || {
-            let factor = Responses::new(map, weight.len()).factors(weight);
-            for xs in map.chunks_exact_mut(weight.len()) {
-                xs.iter_mut().zip(&factor).zip(bias).for_each(|((x, factor), bias)| *x = *x * factor + bias);
-            }
-        },
-    );
-}
-
-/// The same, with the gradient of what comes out, which becomes that of what came in; those of weight and bias are added.
-pub(super) fn respond_gradient(
-    [weight, bias]: [&[f32]; 2],
-    map: &mut [f32],
-    gradients: &mut [f32],
-    [of_weight, of_bias]: [&mut [f32]; 2],
-) {
-    wide(
-        #[inline(always)]
-        || {
-            let Slope { factor, pull } =
-                Slope::new([map, gradients, weight], [&mut *of_weight, &mut *of_bias]);
-            let rows = map.chunks_exact_mut(weight.len()).zip(gradients.chunks_exact_mut(weight.len()));
-            for (xs, gradients) in rows {
-                let columns = factor.iter().zip(&pull).zip(bias);
-                for ((x, gradient), ((factor, pull), bias)) in
-                    xs.iter_mut().zip(gradients.iter_mut()).zip(columns)
-                {
-                    *gradient = *gradient * factor + *x * pull;
-                    *x = *x * factor + bias;
-                }
-            }
-        },
-    );
 }
 
 #[cfg(test)]
 mod tests {
     use candle_core::{DType, Device, Var};
 
-    use super::super::agreement::assert_fused_agrees;
     use super::*;
+    use crate::agreement::assert_fused_agrees;
 
     #[test]
     fn the_fused_form_agrees_with_the_composed_one() {

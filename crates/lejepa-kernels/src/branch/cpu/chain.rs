@@ -1,44 +1,14 @@
 //! Branches one after the other as one operation: Candle would copy and add the gradient of the rows between
 //! any two.
 
-use candle_core::{Result, Tensor};
+use candle_core::Tensor;
 
-use super::super::joint::{Inputs, Joint, apply};
-use super::attention::{Attention, AttentionBranch, Remembered};
-use super::mlp::{Mlp, MlpBranch};
+use super::super::Half;
+use super::attention::{Attention, Remembered};
+use super::mlp::Mlp;
+use crate::operation::{Joint, JointInputs};
 
-/// One half of a block.
-pub enum Half<'a> {
-    /// The first half.
-    Attention(AttentionBranch<'a>),
-    /// The second half.
-    Mlp(MlpBranch<'a>),
-}
-
-/// # Shapes
-/// - `rows`: `(images * tokens, dim)`
-/// - result: the same, or `(images, dim)` behind a half that has results of first tokens alone
-pub fn halves(rows: &Tensor, halves: Vec<Half<'_>>) -> Result<Tensor> {
-    let (mut parameters, mut links) = (Vec::new(), Vec::with_capacity(halves.len()));
-    for half in halves {
-        let before = parameters.len();
-        let step = match half {
-            Half::Attention(branch) => {
-                parameters.extend(branch.parameters.into_iter().chain(branch.gamma));
-                Step::Attention(Attention::new(branch))
-            }
-            Half::Mlp(branch) => {
-                parameters.extend(branch.parameters.into_iter().chain(branch.gamma));
-                Step::Mlp(Mlp::new(branch))
-            }
-        };
-        links.push(Link { step, parameters: before..parameters.len() });
-    }
-    let is_tracked = rows.track_op() || parameters.iter().any(|parameter| parameter.track_op());
-    apply(rows, &parameters, rows.dim(1)?, Chain { links, is_tracked })
-}
-
-struct Chain {
+pub(crate) struct Chain {
     links: Vec<Link>,
     /// Whether there may be a backward pass; if not, no link leaves anything to it.
     is_tracked: bool,
@@ -55,9 +25,9 @@ enum Step {
     Mlp(Mlp),
 }
 
-/// What a link leaves to its backward pass.
-struct Left {
-    /// What it started from; absent for the first, whose rows are given.
+/// The values that a link leaves to its backward pass.
+pub(crate) struct Left {
+    /// The rows that it started from; absent for the first, whose rows are given.
     rows: Vec<f32>,
     kept: Kept,
 }
@@ -65,6 +35,29 @@ struct Left {
 enum Kept {
     Attention(Remembered),
     Mlp(Vec<f32>),
+}
+
+impl Chain {
+    /// The chain of halves, and the parameters of all.
+    pub(crate) fn new<'a>(rows: &Tensor, halves: &[Half<'a>]) -> (Self, Vec<&'a Tensor>) {
+        let (mut parameters, mut links) = (Vec::new(), Vec::with_capacity(halves.len()));
+        for half in halves {
+            let before = parameters.len();
+            let step = match half {
+                Half::Attention(branch) => {
+                    parameters.extend(branch.parameters.into_iter().chain(branch.gamma));
+                    Step::Attention(Attention::new(branch))
+                }
+                Half::Mlp(branch) => {
+                    parameters.extend(branch.parameters.into_iter().chain(branch.gamma));
+                    Step::Mlp(Mlp::new(branch))
+                }
+            };
+            links.push(Link { step, parameters: before..parameters.len() });
+        }
+        let is_tracked = rows.track_op() || parameters.iter().any(|parameter| parameter.track_op());
+        (Self { links, is_tracked }, parameters)
+    }
 }
 
 impl Joint for Chain {
@@ -98,17 +91,17 @@ impl Joint for Chain {
         (between, left)
     }
 
-    fn backward(&self, inputs: &Inputs<'_>, mut left: Vec<Left>) -> (Option<Vec<f32>>, Vec<Vec<f32>>) {
+    fn backward(&self, inputs: &JointInputs<'_>, mut left: Vec<Left>) -> (Option<Vec<f32>>, Vec<Vec<f32>>) {
         let mut of_links = Vec::with_capacity(self.links.len());
         let mut gradient: Option<Vec<f32>> = None;
         for link in self.links.iter().rev() {
             // What the link has left is free as soon as the loop comes to the next.
             let Some(Left { rows, kept }) = left.pop() else { break };
-            let inputs = Inputs {
+            let inputs = JointInputs {
                 rows: if left.is_empty() { inputs.rows } else { &rows },
                 parameters: &inputs.parameters[link.parameters.clone()],
                 gradient: gradient.as_deref().unwrap_or(inputs.gradient),
-                of_rows_is_wanted: true,
+                of_rows_is_needed: true,
             };
             let (of_rows, of_parameters) = match (&link.step, kept) {
                 (Step::Attention(attention), Kept::Attention(kept)) => attention.backward(&inputs, kept),

@@ -2,9 +2,9 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::super::filled::filled;
 use super::panels::{Panels, VECTORS};
 use super::reach::{Reach, Reaches};
+use crate::filled::filled;
 
 /// Target places that a thread works on at a time: enough to read a panel of a kernel often while it is in the cache.
 const PLACES: usize = 512;

@@ -2,29 +2,17 @@
 //!
 //! Kept: the hidden rows before the activation.
 
-use crate::gemm::{Matrix, MatrixMut, Panels, Start, multiply, multiply_transposed};
-use candle_core::Tensor;
 use rayon::prelude::*;
 
-use super::super::gelu::{activate, activate_both};
-use super::super::joint::{Inputs, Joint};
-use super::super::scratch::with_scratch;
-use super::super::standardise::standardise_gradient;
+use super::super::{Images, MlpBranch};
 use super::rows::{add_kept, add_rows, add_up, gather, split, split_mut, standardise_kept};
-use super::{Images, NormedLinear, ROWS_AT_A_TIME, ScaledLinear};
+use super::{NormedLinear, ROWS_AT_A_TIME, ScaledLinear};
+use crate::gelu::{activate, activate_both};
+use crate::gemm::{Matrix, MatrixMut, Panels, Start, multiply, multiply_transposed};
+use crate::operation::{Joint, JointInputs};
 use crate::profile::Laps;
-
-/// What the branch needs beside its rows.
-pub struct MlpBranch<'a> {
-    /// Norm weight, norm bias, fc1 weight, fc1 bias, fc2 weight, fc2 bias.
-    pub parameters: [&'a Tensor; 6],
-    /// The factor of every channel.
-    pub gamma: Option<&'a Tensor>,
-    /// Added to the variance.
-    pub epsilon: f32,
-    /// The batch that the rows are of.
-    pub images: Images,
-}
+use crate::scratch::with_scratch;
+use crate::standardise::standardise_gradient;
 
 pub(super) struct Mlp {
     epsilon: f32,
@@ -32,8 +20,8 @@ pub(super) struct Mlp {
 }
 
 impl Mlp {
-    pub(super) fn new(MlpBranch { epsilon, images, .. }: MlpBranch<'_>) -> Self {
-        Self { epsilon, images }
+    pub(super) fn new(branch: &MlpBranch<'_>) -> Self {
+        Self { epsilon: branch.epsilon, images: branch.images.clone() }
     }
 }
 
@@ -102,8 +90,8 @@ impl Joint for Mlp {
         (ys, kept_rows)
     }
 
-    fn backward(&self, inputs: &Inputs<'_>, kept_rows: Vec<f32>) -> (Option<Vec<f32>>, Vec<Vec<f32>>) {
-        let Inputs { rows, parameters, gradient, .. } = *inputs;
+    fn backward(&self, inputs: &JointInputs<'_>, kept_rows: Vec<f32>) -> (Option<Vec<f32>>, Vec<Vec<f32>>) {
+        let JointInputs { rows, parameters, gradient, .. } = *inputs;
         let (first, second) = layers(parameters);
         let (dim, hidden) = (first.inputs(), second.inputs());
         let folded = first.fold(0, 1.);
@@ -190,54 +178,5 @@ impl Mlp {
             add_kept(&kept, of_normed, result, image, |_| 1.);
             laps.end("norms");
         });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::super::agreement::assert_fused_agrees;
-    use super::super::super::{LinearActivation, is_fused, layer_norm, linear, scale_images};
-    use super::super::{Half, halves};
-    use super::*;
-
-    const EPSILON: f32 = 1e-6;
-
-    fn branch(tensors: &[Tensor], tokens: usize, factors: &[f32]) -> Tensor {
-        let [rows, norm_weight, norm_bias, fc1, fc1_bias, fc2, fc2_bias, rest @ ..] = tensors else {
-            panic!("too few tensors")
-        };
-        let (gamma, factors) = (rest.first(), factors.to_vec());
-        if is_fused(rows) {
-            let parameters = [norm_weight, norm_bias, fc1, fc1_bias, fc2, fc2_bias];
-            let images = Images { tokens, factors };
-            let branch = MlpBranch { parameters, gamma, epsilon: EPSILON, images };
-            return halves(rows, vec![Half::Mlp(branch)]).unwrap();
-        }
-        let normed = layer_norm(rows, norm_weight, norm_bias, EPSILON).unwrap();
-        let hidden = linear(&normed, fc1, Some(fc1_bias), LinearActivation::Gelu).unwrap();
-        let mut change = linear(&hidden, fc2, Some(fc2_bias), LinearActivation::None).unwrap();
-        if let Some(gamma) = gamma {
-            change = change.broadcast_mul(gamma).unwrap();
-        }
-        (rows + scale_images(&change, factors).unwrap()).unwrap()
-    }
-
-    #[test]
-    fn the_fused_form_agrees_with_the_composed_one() {
-        // The third has images of more rows than go through at a time, the last several sums.
-        for (tokens, dim, hidden, factors) in [
-            (1, 3, 5, &[1., 1.][..]),
-            (5, 16, 40, &[1., 0., 1.25]),
-            (150, 24, 33, &[0., 1.]),
-            (4, 8, 8, &[0., 0.]),
-            (37, 8, 12, &[1.1; 60]),
-        ] {
-            let rows = [tokens * factors.len(), dim];
-            let shapes: [&[usize]; 8] =
-                [&rows, &[dim], &[dim], &[hidden, dim], &[hidden], &[dim, hidden], &[dim], &[dim]];
-            for count in [7, 8] {
-                assert_fused_agrees(&shapes[..count], |tensors| branch(tensors, tokens, factors));
-            }
-        }
     }
 }

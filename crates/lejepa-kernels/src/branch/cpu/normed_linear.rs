@@ -6,8 +6,9 @@
 //! d w[j] = sum over i of W[i, j] G[i, j],   d v = W^T g
 //! ```
 
-use crate::gemm::{Matrix, Panels};
 use rayon::prelude::*;
+
+use crate::gemm::{Matrix, Panels};
 
 /// The parameters of norm and layer.
 #[derive(Clone, Copy)]

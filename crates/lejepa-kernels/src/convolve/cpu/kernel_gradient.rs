@@ -3,9 +3,9 @@
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::super::window::Windows;
 use super::padded::Padded;
 use super::panels::{VECTORS, width};
+use crate::Windows;
 
 /// Places whose values are copied together before they are multiplied.
 const PLACES: usize = 128;
@@ -19,7 +19,7 @@ const TASKS: usize = 4;
 /// # Shapes
 /// - `gradients`: `(images * output places, outputs)`
 /// - result: `(outputs, channels, taps)`
-pub(super) fn kernel_gradient(
+pub(super) fn gradient_of_kernel(
     maps: &Padded<'_>,
     gradients: &[f32],
     [channels, outputs]: [usize; 2],
@@ -62,7 +62,7 @@ fn pairs(windows: &Windows, tap: usize, [channels, outputs]: [usize; 2]) -> Vec<
         let place = move |output: usize| (output * window.stride + tap).checked_sub(window.padding);
         (0..outputs).filter_map(move |output| Some((output, place(output).filter(|place| *place < inputs)?)))
     };
-    let mut pairs = Vec::with_capacity(images * windows.output_places());
+    let mut pairs = Vec::with_capacity(images * windows.output.places());
     for image in 0..images {
         for (to_y, from_y) in met(tap_y, output.height, input.height) {
             let (to, from) = (image * output.height + to_y, image * input.height + from_y);

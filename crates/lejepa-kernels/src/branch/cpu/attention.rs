@@ -3,42 +3,17 @@
 //!
 //! Kept: queries, keys and values, and what the heads made of them.
 
-use crate::gemm::{Matrix, MatrixMut, Panels, Start, multiply, multiply_transposed};
-use candle_core::Tensor;
 use rayon::prelude::*;
 
-use super::super::joint::{Inputs, Joint};
-use super::super::scratch::with_scratch;
-use super::super::standardise::standardise_gradient;
+use super::super::{AttentionBranch, Images, Outputs};
 use super::heads::{Heads, Values};
 use super::rows::{add_kept, add_rows, add_up, gather, split, split_mut, standardise_kept};
-use super::{Images, Kept, NormedLinear, ScaledLinear};
+use super::{KeptImage, NormedLinear, ScaledLinear};
+use crate::gemm::{Matrix, MatrixMut, Panels, Start, multiply, multiply_transposed};
+use crate::operation::{Joint, JointInputs};
 use crate::profile::Laps;
-
-/// What the branch needs beside its rows.
-pub struct AttentionBranch<'a> {
-    /// Norm weight, norm bias, qkv weight, qkv bias, proj weight, proj bias.
-    pub parameters: [&'a Tensor; 6],
-    /// The factor of every channel.
-    pub gamma: Option<&'a Tensor>,
-    /// Added to the variance.
-    pub epsilon: f32,
-    /// The batch that the rows are of.
-    pub images: Images,
-    /// Heads of a row.
-    pub heads: usize,
-    /// The tokens of which there are results.
-    pub outputs: Outputs,
-}
-
-/// Of which tokens there are results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outputs {
-    /// All of them.
-    All,
-    /// Of the first of every image.
-    First,
-}
+use crate::scratch::with_scratch;
+use crate::standardise::standardise_gradient;
 
 pub(super) struct Attention {
     epsilon: f32,
@@ -98,9 +73,9 @@ impl Sizes {
 }
 
 impl Attention {
-    pub(super) fn new(branch: AttentionBranch<'_>) -> Self {
-        let AttentionBranch { epsilon, images, heads, outputs, .. } = branch;
-        Self { epsilon, images, heads, outputs }
+    pub(super) fn new(branch: &AttentionBranch<'_>) -> Self {
+        let AttentionBranch { epsilon, ref images, heads, outputs, .. } = *branch;
+        Self { epsilon, images: images.clone(), heads, outputs }
     }
 
     fn sizes(&self, dim: usize) -> Sizes {
@@ -178,8 +153,8 @@ impl Joint for Attention {
         (ys, remembered)
     }
 
-    fn backward(&self, inputs: &Inputs<'_>, kept: Remembered) -> (Option<Vec<f32>>, Vec<Vec<f32>>) {
-        let Inputs { rows, parameters, gradient, .. } = *inputs;
+    fn backward(&self, inputs: &JointInputs<'_>, kept: Remembered) -> (Option<Vec<f32>>, Vec<Vec<f32>>) {
+        let JointInputs { rows, parameters, gradient, .. } = *inputs;
         let (first, second) = layers(parameters);
         let dim = first.inputs();
         let folded = first.fold(dim, self.scale(dim));
@@ -233,7 +208,7 @@ struct Layers {
 
 /// What a task is about.
 struct Rows<'a> {
-    kept: Vec<Kept>,
+    kept: Vec<KeptImage>,
     xs: &'a [f32],
     gradient: &'a [f32],
     queries: &'a [f32],
@@ -326,69 +301,5 @@ fn copy_outputs(rows: &[f32], outputs: &mut [f32], sizes: Sizes) {
 fn add_outputs(outputs: &[f32], rows: &mut [f32], sizes: Sizes) {
     for (outputs, rows) in outputs.chunks_exact(sizes.outputs).zip(rows.chunks_exact_mut(sizes.image)) {
         rows.iter_mut().zip(outputs).for_each(|(row, output)| *row += output);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::super::agreement::assert_fused_agrees;
-    use super::super::super::{self as ops, LinearActivation, is_fused, layer_norm, linear, scale_images};
-    use super::super::{Half, halves};
-    use super::*;
-
-    const EPSILON: f32 = 1e-6;
-
-    fn branch(tensors: &[Tensor], heads: usize, tokens: usize, factors: &[f32], outputs: Outputs) -> Tensor {
-        let [rows, norm_weight, norm_bias, qkv, qkv_bias, proj, proj_bias, rest @ ..] = tensors else {
-            panic!("too few tensors")
-        };
-        let (gamma, factors) = (rest.first(), factors.to_vec());
-        let images = factors.len();
-        // Logits of order one: far larger ones would enlarge every rounding error.
-        let qkv = &(qkv / (rows.dim(1).unwrap() as f64).sqrt()).unwrap();
-        if is_fused(rows) {
-            let parameters = [norm_weight, norm_bias, qkv, qkv_bias, proj, proj_bias];
-            let images = Images { tokens, factors };
-            let branch = AttentionBranch { parameters, gamma, epsilon: EPSILON, images, heads, outputs };
-            return halves(rows, vec![Half::Attention(branch)]).unwrap();
-        }
-        let normed = layer_norm(rows, norm_weight, norm_bias, EPSILON).unwrap();
-        let qkv = linear(&normed, qkv, Some(qkv_bias), LinearActivation::None).unwrap();
-        let (mixed, _) = ops::attention(&qkv, ops::Heads { tokens, heads }).unwrap();
-        let mut change = linear(&mixed, proj, Some(proj_bias), LinearActivation::None).unwrap();
-        if let Some(gamma) = gamma {
-            change = change.broadcast_mul(gamma).unwrap();
-        }
-        let ys = (rows + scale_images(&change, factors).unwrap()).unwrap();
-        if outputs == Outputs::All {
-            return ys;
-        }
-        let dim = rows.dim(1).unwrap();
-        let ys = ys.reshape((images, tokens, dim)).unwrap();
-        ys.narrow(1, 0, 1).unwrap().reshape((images, dim)).unwrap()
-    }
-
-    #[test]
-    fn the_fused_form_agrees_with_the_composed_one() {
-        // The fourth has more rows of probabilities than exist at a time, the last several sums.
-        for (tokens, heads, dim, factors) in [
-            (1, 1, 3, &[1., 1.][..]),
-            (5, 2, 8, &[1., 0., 1.25]),
-            (17, 3, 48, &[0., 1., 1.]),
-            (300, 1, 5, &[1.]),
-            (7, 2, 8, &[0., 0.]),
-            (37, 1, 8, &[1.1; 60]),
-        ] {
-            let rows = [tokens * factors.len(), dim];
-            let shapes: [&[usize]; 8] =
-                [&rows, &[dim], &[dim], &[3 * dim, dim], &[3 * dim], &[dim, dim], &[dim], &[dim]];
-            for outputs in [Outputs::All, Outputs::First] {
-                for count in [7, 8] {
-                    assert_fused_agrees(&shapes[..count], |tensors| {
-                        branch(tensors, heads, tokens, factors, outputs)
-                    });
-                }
-            }
-        }
     }
 }

@@ -4,8 +4,7 @@
 //! the last one first, and the outputs that they belong to are consecutive. Kernels are therefore packed in an order in
 //! which the taps of either are consecutive too.
 
-use super::super::window::Windows;
-use crate::MapSize;
+use crate::{MapSize, Windows};
 
 /// The taps that meet a target: `count` of them from `tap` on, in the order of packing; the first meets `source`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,8 +92,8 @@ fn by_kind(reaches: impl Iterator<Item = [usize; 3]>) -> Vec<Reach> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::window::Window;
     use super::*;
+    use crate::Window;
 
     #[test]
     fn both_ways_have_the_same_pairs_of_places() {

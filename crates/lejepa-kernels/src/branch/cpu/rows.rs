@@ -2,12 +2,12 @@
 
 use rayon::prelude::*;
 
-use super::super::standardise::standardise;
-use super::Kept;
+use super::KeptImage;
+use crate::standardise::standardise;
 
 /// The standardised rows of kept images, one image after the other.
 pub(super) fn standardise_kept(
-    kept: &[Kept],
+    kept: &[KeptImage],
     xs: &[f32],
     normed: &mut [f32],
     scales: &mut [f32],
@@ -23,7 +23,7 @@ pub(super) fn standardise_kept(
 }
 
 /// The first rows of kept images, one image after the other, times the factors: `length` values of each.
-pub(super) fn gather(kept: &[Kept], from: &[f32], to: &mut [f32], image: usize) {
+pub(super) fn gather(kept: &[KeptImage], from: &[f32], to: &mut [f32], image: usize) {
     for (kept, to) in kept.iter().zip(to.chunks_exact_mut(image)) {
         let from = &from[kept.image * image..][..image];
         to.iter_mut().zip(from).for_each(|(to, from)| *to = kept.factor * from);
@@ -32,11 +32,11 @@ pub(super) fn gather(kept: &[Kept], from: &[f32], to: &mut [f32], image: usize) 
 
 /// Adds the rows of kept images, times a factor, to those of all images.
 pub(super) fn add_kept(
-    kept: &[Kept],
+    kept: &[KeptImage],
     from: &[f32],
     to: &mut [f32],
     image: usize,
-    factor: impl Fn(&Kept) -> f32,
+    factor: impl Fn(&KeptImage) -> f32,
 ) {
     for (kept, from) in kept.iter().zip(from.chunks_exact(image)) {
         let factor = factor(kept);

@@ -7,10 +7,10 @@
 //!
 //! As many rows of `P` exist at a time as stay in the cache.
 
-use crate::gemm::{Matrix, MatrixMut, Start, multiply, multiply_transposed};
 use pulp::{Arch, Simd, WithSimd};
 
-use super::super::vectors::{change, exp_of_negative, sum, update};
+use crate::gemm::{Matrix, MatrixMut, Start, multiply, multiply_transposed};
+use crate::vectors::{change, exp_of_negative, sum, update};
 
 /// Values of `P` at a time.
 const SCORES: usize = 1 << 16;

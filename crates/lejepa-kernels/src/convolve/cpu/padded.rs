@@ -7,8 +7,7 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
-use super::super::window::{Window, Windows};
-use crate::MapSize;
+use crate::{MapSize, Window, Windows};
 
 /// Maps of fewer channels get borders.
 const FEW_CHANNELS: usize = 8;
