@@ -2,7 +2,7 @@
 # Runs the tests of unsafe code under Miri: scripts/miri.sh
 #
 # Takes the nightly toolchain with the components miri and rust-src, and installs them if they are missing. The one place
-# where values are made by hand, crates/lejepa-model/src/ops/filled.rs, is tested in a crate of its own, for Miri is slow and
+# where values are made by hand, crates/lejepa-kernels/src/filled.rs, is tested in a crate of its own, for Miri is slow and
 # has no vector instructions. The other unsafe lines call foreign code, which Miri does not see. Not part of the tests.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -24,7 +24,7 @@ edition = "2024"
 rayon = "1"
 TOML
 echo "#![allow(dead_code)]
-#[path = \"$PWD/crates/lejepa-model/src/ops/filled.rs\"]
+#[path = \"$PWD/crates/lejepa-kernels/src/filled.rs\"]
 mod filled;" >"$folder/src/lib.rs"
 
 # Rayon's threads live as long as the program, and its queues turn numbers into pointers.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use candle_core::Tensor;
+use lejepa_kernels::profile::part;
 
-use crate::stopwatch::part;
 use crate::{EncoderConfig, EncoderShape, Network, Pass, Result, Scope};
 
 /// An encoder of any family: pixels to one feature vector per image.

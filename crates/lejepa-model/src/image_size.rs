@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use lejepa_kernels::MapSize;
 use serde::{Deserialize, Serialize};
 
 /// Height and width; written as one number where both are equal, as `[height, width]` otherwise.
@@ -43,6 +44,18 @@ impl From<ImageSize> for Written {
 impl From<usize> for ImageSize {
     fn from(side: usize) -> Self {
         Self { height: side, width: side }
+    }
+}
+
+impl From<ImageSize> for MapSize {
+    fn from(ImageSize { height, width }: ImageSize) -> Self {
+        Self { height, width }
+    }
+}
+
+impl From<MapSize> for ImageSize {
+    fn from(MapSize { height, width }: MapSize) -> Self {
+        Self { height, width }
     }
 }
 

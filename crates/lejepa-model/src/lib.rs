@@ -24,11 +24,9 @@ pub mod family;
 mod image_size;
 mod initialisation;
 pub mod layers;
-mod ops;
 mod parameters;
 mod pass;
 mod projector;
-pub mod stopwatch;
 
 pub use config::{EncoderConfig, FamilySettings};
 pub use encoder::Encoder;
@@ -43,6 +41,3 @@ pub use initialisation::Initialisation;
 pub use parameters::{Parameters, Scope};
 pub use pass::{Pass, SumAcross};
 pub use projector::{Projector, ProjectorConfig, check_widths};
-
-// Candle multiplies matrices with this crate; naming it here switches its AVX-512 kernels on.
-use gemm as _;

@@ -7,10 +7,10 @@
 //! Hidden linear layers have no bias: the batch normalisation behind them would subtract it.
 
 use candle_core::Tensor;
+use lejepa_kernels::profile::part;
 use serde::{Deserialize, Serialize};
 
 use crate::layers::{BatchNorm, Linear};
-use crate::stopwatch::part;
 use crate::{Error, Pass, Result, Scope};
 
 /// The `[projector]` table of a recipe.

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use candle_core::Device;
 use lejepa_data::{Batch, ViewBatch, ViewSize};
+use lejepa_kernels::profile;
 use lejepa_loss::LejepaLoss;
-use lejepa_model::stopwatch;
 use lejepa_train::{AdamW, Model, Objective, Override, Purpose, TrainConfig};
 
 /// That of the command line.
@@ -112,11 +112,11 @@ fn main() -> Result<()> {
     let megabytes = (memory("VmHWM")? - before) / 1e3;
     let processor = (processor_seconds()? - processor) / (run.batch.step - WARM_UP) as f64;
 
-    stopwatch::start("loss");
+    profile::start("loss");
     for _ in 0..TIMED_STEPS {
         run.step()?;
     }
-    let times = stopwatch::stop();
+    let times = profile::stop();
     let total: f64 = times.values().map(|time| time.as_secs_f64()).sum();
     let parts: Vec<String> =
         times.iter().map(|(part, time)| format!("\"{part}\": {:.4}", time.as_secs_f64() / total)).collect();
@@ -165,7 +165,7 @@ impl Run {
         let loss = terms.loss.to_scalar::<f32>()?;
         // The graph hangs on it; the training loop, too, keeps numbers alone.
         drop(terms);
-        stopwatch::timed("optimiser", || -> Result<()> {
+        profile::timed("optimiser", || -> Result<()> {
             if !gradients.norm()?.is_finite() {
                 return Err("the gradients are not finite".into());
             }

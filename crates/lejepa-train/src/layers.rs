@@ -1,7 +1,7 @@
 //! The layers of a model, from pixels to what the loss sees.
 
 use candle_core::{DType, Device, Tensor};
-use lejepa_model::stopwatch::timed;
+use lejepa_kernels::profile::timed;
 use lejepa_model::{Encoder, EncoderShape, Parameters, Pass, Projector, ProjectorConfig};
 
 use crate::{Precision, Result};

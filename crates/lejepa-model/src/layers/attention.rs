@@ -1,9 +1,9 @@
 //! Multi-head self-attention: `softmax(q k^T / sqrt(head_dim)) v`, heads side by side.
 
 use candle_core::Tensor;
+use lejepa_kernels::{Heads, attention};
 
 use super::Linear;
-use crate::ops::{Heads, attention};
 use crate::{Result, Scope};
 
 /// Self-attention with one product for queries, keys and values, as timm has it.

@@ -1,10 +1,10 @@
 //! Batch normalisation of features: `y = (x - mean) / sqrt(var + eps) * weight + bias` per column.
 
 use candle_core::{Tensor, Var};
+use lejepa_kernels::profile::part;
+use lejepa_kernels::{Activation, batch_norm, convolve_and_norm, is_fused, normalise};
 
 use super::{Convolution, FeatureMap};
-use crate::ops::{Activation, batch_norm, convolve_and_norm, is_fused, normalise};
-use crate::stopwatch::part;
 use crate::{Error, Initialisation, Pass, Result, Scope, SumAcross};
 
 /// Batch normalisation of `(samples, dim)` features with PyTorch's conventions.
@@ -101,7 +101,7 @@ impl BatchNorm {
             self.follow(&Statistics { mean, variance, samples }, pass)?;
             Ok(normalised.ys)
         })?;
-        Ok(FeatureMap { rows, images: map.images, size: windows.output })
+        Ok(FeatureMap { rows, images: map.images, size: windows.output.into() })
     }
 
     /// Moves the running statistics; the variance among them is the unbiased one.

@@ -3,10 +3,10 @@
 //! With groups the windows become rows, so that the sum is one matrix product per group.
 
 use candle_core::Tensor;
+use lejepa_kernels::profile::part;
+use lejepa_kernels::{Window, Windows, add_bias, convolve, transpose, unfold};
 
 use super::FeatureMap;
-use crate::ops::{Window, Windows, add_bias, convolve, transpose, unfold};
-use crate::stopwatch::part;
 use crate::{Initialisation, Result, Scope};
 
 /// The sizes of a convolution with a square kernel.
@@ -55,9 +55,9 @@ impl Convolution {
     /// - result's rows: `(images * output places, outputs)`
     pub fn forward(&self, map: &FeatureMap) -> Result<FeatureMap> {
         let ConvolutionShape { kernel, stride, padding, .. } = self.shape;
-        let windows = Windows::new(Window { kernel, stride, padding }, map.images, map.size)?;
+        let windows = Windows::new(Window { kernel, stride, padding }, map.images, map.size.into())?;
         let rows = part("convolutions", &map.rows, |rows| self.forward_rows(rows, &windows))?;
-        Ok(FeatureMap { rows, images: map.images, size: windows.output })
+        Ok(FeatureMap { rows, images: map.images, size: windows.output.into() })
     }
 
     /// The kernel `(outputs, inputs, kernel, kernel)` and its windows, if that is all there is: no groups, no bias.
@@ -66,7 +66,7 @@ impl Convolution {
         if groups != 1 || self.bias.is_some() {
             return Ok(None);
         }
-        let windows = Windows::new(Window { kernel, stride, padding }, map.images, map.size)?;
+        let windows = Windows::new(Window { kernel, stride, padding }, map.images, map.size.into())?;
         Ok(Some((&self.weight, windows)))
     }
 

@@ -1,10 +1,10 @@
 //! A convolution that gives every channel a kernel of its own and keeps the map's size.
 
 use candle_core::Tensor;
+use lejepa_kernels::profile::part;
+use lejepa_kernels::{Window, Windows, add_bias, depthwise, transpose};
 
 use super::FeatureMap;
-use crate::ops::{Window, Windows, add_bias, depthwise, transpose};
-use crate::stopwatch::part;
 use crate::{Initialisation, Result, Scope};
 
 /// A depthwise convolution with weight `(channels, 1, kernel, kernel)`.
@@ -31,7 +31,7 @@ impl DepthwiseConvolution {
 
     pub(crate) fn windows(&self, map: &FeatureMap) -> Result<Windows> {
         let window = Window { kernel: self.kernel, stride: 1, padding: self.kernel / 2 };
-        Ok(Windows::new(window, map.images, map.size)?)
+        Ok(Windows::new(window, map.images, map.size.into())?)
     }
 
     /// # Shapes

@@ -5,9 +5,9 @@
 //! ```
 
 use candle_core::Tensor;
+use lejepa_kernels::scale_images;
 use rand::Rng;
 
-use crate::ops::scale_images;
 use crate::{Pass, Result};
 
 /// Stochastic depth of one residual branch.

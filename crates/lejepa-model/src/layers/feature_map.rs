@@ -3,8 +3,8 @@
 //! A 1x1 convolution is then a linear layer, and norms over channels or samples need no transpose.
 
 use candle_core::Tensor;
+use lejepa_kernels::transpose;
 
-use crate::ops::transpose;
 use crate::{ImageSize, Result};
 
 /// The feature maps of a batch of images.

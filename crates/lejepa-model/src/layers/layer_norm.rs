@@ -1,9 +1,9 @@
 //! `y = (x - mean) / sqrt(var + eps) * weight + bias` over the last axis.
 
 use candle_core::Tensor;
+use lejepa_kernels::layer_norm;
+use lejepa_kernels::profile::part;
 
-use crate::ops::layer_norm;
-use crate::stopwatch::part;
 use crate::{Initialisation, Result, Scope};
 
 /// Layer normalisation with timm's epsilon for vision transformers.

@@ -1,8 +1,8 @@
 //! `y = x W^T + b` for every row, in the type of `x`.
 
 use candle_core::Tensor;
+use lejepa_kernels::{LinearActivation, linear};
 
-use crate::ops::{LinearActivation, linear};
 use crate::{Initialisation, Result, Scope};
 
 /// A linear layer with weight `(outputs, inputs)`, or `(outputs, inputs, 1, 1)` as a 1x1 convolution has it.

@@ -4,9 +4,9 @@
 //! cheaper backward pass than a convolution's.
 
 use candle_core::Tensor;
+use lejepa_kernels::profile::part;
+use lejepa_kernels::{LinearActivation, linear, patches};
 
-use crate::ops::{LinearActivation, linear, patches};
-use crate::stopwatch::part;
 use crate::{Error, ImageSize, Initialisation, Result, Scope};
 
 /// Patches to tokens, with timm's convolution weight `(dim, channels, patch, patch)`.

@@ -6,9 +6,9 @@
 //! ```
 
 use candle_core::{DType, Tensor};
+use lejepa_kernels::profile::part;
+use lejepa_kernels::response_norm;
 
-use crate::ops::response_norm;
-use crate::stopwatch::part;
 use crate::{Initialisation, Result, Scope};
 
 /// Global response normalisation, timm's `GlobalResponseNorm`.

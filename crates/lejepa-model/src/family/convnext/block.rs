@@ -1,8 +1,9 @@
 //! The block of ConvNeXt V2: `y = x + fc2(grn(gelu(fc1(norm(conv_dw(x))))))`.
 
+use lejepa_kernels::profile::{BLOCKS, part};
+use lejepa_kernels::{SpatialBranch, is_fused, spatial_branch};
+
 use crate::layers::{DepthwiseConvolution, DropPath, FeatureMap, LayerNorm, Linear, ResponseNorm};
-use crate::ops::{SpatialBranch, is_fused, spatial_branch};
-use crate::stopwatch::{BLOCKS, part};
 use crate::{ConvNextShape, Pass, Result, Scope};
 
 #[derive(Debug, Clone)]

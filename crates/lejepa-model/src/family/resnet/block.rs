@@ -1,8 +1,9 @@
 //! The blocks of a residual network: `y = relu(branch(x) + shortcut(x))`.
 
+use lejepa_kernels::{Activation, add_relu};
+
 use super::{ResNetBlock, ResNetShape};
 use crate::layers::{BatchNorm, Convolution, ConvolutionShape, DropPath, FeatureMap};
-use crate::ops::{Activation, add_relu};
 use crate::{Pass, Result, Scope};
 
 /// Where a block stands.

@@ -7,11 +7,11 @@
 //! ```
 
 use candle_core::Tensor;
+use lejepa_kernels::{Window, Windows, max_pool};
 
 use super::ResNetShape;
 use super::block::{Block, NormedConvolution, Position};
 use crate::layers::{ConvolutionShape, DropPath, FeatureMap};
-use crate::ops::{Window, Windows, max_pool};
 use crate::{Network, Pass, Result, Scope};
 
 /// A residual network.
@@ -67,9 +67,9 @@ impl ResNet {
     /// - `pixels`: `(images, channels, height, width)`
     pub fn forward_map(&self, pixels: &Tensor, pass: &Pass) -> Result<FeatureMap> {
         let map = self.stem.forward_relu(&FeatureMap::from_pixels(pixels)?, pass)?;
-        let windows = Windows::new(Self::STEM_POOL, map.images, map.size)?;
+        let windows = Windows::new(Self::STEM_POOL, map.images, map.size.into())?;
         let rows = max_pool(&map.rows, &windows)?;
-        let mut map = FeatureMap { rows, images: map.images, size: windows.output };
+        let mut map = FeatureMap { rows, images: map.images, size: windows.output.into() };
         pass.see("the stem", &map.rows)?;
         for (index, block) in self.blocks.iter().enumerate() {
             map = block.forward(&map, pass)?;

@@ -6,10 +6,10 @@
 //! ```
 
 use candle_core::Tensor;
+use lejepa_kernels::{AttentionBranch, Half, Images, MlpBranch, Outputs, halves, is_fused};
 
 use super::VitShape;
 use crate::layers::{Attention, DropPath, LayerNorm, LayerScale, Linear, Mlp};
-use crate::ops::{AttentionBranch, Half, Images, MlpBranch, Outputs, halves, is_fused};
 use crate::{Pass, Result, Scope};
 
 /// Rows of tokens and how many there are.

@@ -8,12 +8,12 @@
 //! ```
 
 use candle_core::Tensor;
+use lejepa_kernels::profile::{BLOCKS, part};
+use lejepa_kernels::{Outputs, halves, place_tokens};
 
 use super::block::{Block, Tokens};
 use super::{Pool, VitShape, masking};
 use crate::layers::{LayerNorm, PatchEmbed, resample_position_embedding};
-use crate::ops::{Outputs, halves, place_tokens};
-use crate::stopwatch::{BLOCKS, part};
 use crate::{Error, Initialisation, Network, Pass, Result, Scope};
 
 /// A vision transformer.
