@@ -91,8 +91,11 @@ impl Lock {
                     return Ok(lock);
                 }
                 Ok(None) => return Err(Error::Busy { holder: Self::holder(path), path: of.into() }),
-                // Whoever had made the folder has just removed it; somebody else may have made it again.
-                Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound && left > 0 => {}
+                // Whoever had made the folder has just removed it; somebody else may have made it again, also in the
+                // middle of making it, which then says that something is there already.
+                Err(Error::Io { source, .. })
+                    if left > 0
+                        && matches!(source.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists) => {}
                 // What cannot be locked cannot be written either.
                 Err(Error::Io { action: "lock", source, .. }) => {
                     return Err(Error::Io { action: "write", path: of.into(), source });
