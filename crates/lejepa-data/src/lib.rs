@@ -38,7 +38,7 @@ mod preprocess;
 mod preprocessor_config;
 mod printable;
 mod random;
-mod regular_file;
+pub mod regular_file;
 mod resize;
 mod seen_images;
 mod self_test;

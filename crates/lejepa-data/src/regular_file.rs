@@ -5,7 +5,7 @@ use std::io::{Error, ErrorKind, Read, Result};
 use std::path::Path;
 
 /// Opens a file; an error if it is anything else, such as a pipe that nobody writes to.
-pub(crate) fn open(path: &Path) -> Result<File> {
+pub fn open(path: &Path) -> Result<File> {
     let file = without_waiting().open(path)?;
     if file.metadata()?.is_file() {
         Ok(file)
@@ -15,11 +15,16 @@ pub(crate) fn open(path: &Path) -> Result<File> {
 }
 
 /// All of a file.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+pub fn read(path: &Path) -> Result<Vec<u8>> {
     let mut file = open(path)?;
     let mut bytes = Vec::with_capacity(file.metadata().map_or(0, |metadata| metadata.len() as usize));
     file.read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// All of a text file.
+pub fn read_to_string(path: &Path) -> Result<String> {
+    String::from_utf8(read(path)?).map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8"))
 }
 
 #[cfg(unix)]
