@@ -1,10 +1,12 @@
-//! Data flows one way through the crates: the dependencies between them are the drawn ones and no others.
+//! Data flows one way through the crates: the dependencies between them are the drawn ones and no others. And what
+//! holds for the sources of all of them.
 
 #![allow(clippy::unwrap_used)]
 
 mod fixture;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Each crate of the workspace with the crates of the workspace that it may use.
@@ -98,4 +100,74 @@ fn no_crate_reaches_a_library_of_the_other_half() {
             assert!(!reached.contains(library), "{name} reaches {library}");
         }
     }
+}
+
+/// Files that read plainly what a user names (it may be a pipe: `<(...)`), what the kernel tells, or what was seen to
+/// be a regular file just before; and one for tests.
+const READ_PLAINLY: [&str; 16] = [
+    "atomic_file.rs",
+    "clip_set.rs",
+    "config.rs",
+    "external_file.rs",
+    "fixture.rs",
+    "grid.rs",
+    "hub_file.rs",
+    "interrupt.rs",
+    "lock.rs",
+    "memory.rs",
+    "memory_limit.rs",
+    "model.rs",
+    "preset.rs",
+    "program.rs",
+    "suite.rs",
+    "weights_file.rs",
+];
+
+/// Files of runs, which are still read plainly.
+const NOT_YET: [&str; 8] = [
+    "broken_log.rs",
+    "log.rs",
+    "metrics.rs",
+    "pretrain.rs",
+    "record.rs",
+    "run_config.rs",
+    "run_folder.rs",
+    "tensors.rs",
+];
+
+#[test]
+fn files_of_the_program_are_read_without_waiting_for_pipes() {
+    let plain = ["fs::read(", "fs::read_to_string(", "File::open("];
+    let mut folders: Vec<PathBuf> = std::fs::read_dir(fixture::repository().join("crates"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("src"))
+        .filter(|sources| sources.is_dir())
+        .collect();
+    let mut found = BTreeSet::new();
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() {
+                folders.push(path);
+            } else if name.ends_with(".rs") && !name.ends_with("tests.rs") && !READ_PLAINLY.contains(&&*name)
+            {
+                let source = std::fs::read_to_string(&path).unwrap();
+                // Up to the tests.
+                let parts = source.split("#[cfg(test)]").enumerate();
+                let is_one_line = |part: &str| part.lines().nth(1).is_some_and(|line| line.ends_with(';'));
+                let code: String = parts
+                    .take_while(|(number, part)| *number == 0 || is_one_line(part))
+                    .map(|(_, part)| part)
+                    .collect();
+                // `Hdf5File::open` is another one.
+                let is_plain =
+                    |start: usize| !code[..start].ends_with(|before: char| before.is_alphanumeric());
+                let mut places = plain.iter().flat_map(|call| code.match_indices(*call));
+                if places.any(|(start, _)| is_plain(start)) && !NOT_YET.contains(&&*name) {
+                    found.insert(path);
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "use lejepa_data::regular_file, or explain the exception above: {found:?}");
 }

@@ -49,6 +49,78 @@ fn vectors_and_what_lies_beside_them_replace_nothing_unless_told() {
 }
 
 #[test]
+fn vectors_that_were_damaged_or_replaced_are_not_taken_for_done() {
+    let folder = exported();
+    let path = folder.path();
+    for (out, beside) in [("f.npy", Some("f.csv")), ("g.safetensors", None), ("h.parquet", None)] {
+        let embed = ["embed", "data", "--encoder", "encoder.onnx", "--out", out];
+        lejepa_succeeds(path, &embed);
+        let again = lejepa_succeeds(path, &embed);
+        assert!(String::from_utf8_lossy(&again.stderr).contains("nothing to do"), "{out}");
+        let whole = std::fs::read(path.join(out)).unwrap();
+        let mut flipped = whole.clone();
+        flipped[whole.len() / 2] ^= 1;
+        for damaged in [&flipped[..], &whole[..500]] {
+            std::fs::write(path.join(out), damaged).unwrap();
+            for share in [&[][..], &["--shard", "1/2"]] {
+                let said = refused(path, &[&embed[..], share].concat());
+                assert!(said.contains(&format!("replaced only with --overwrite: {out}")), "{said}");
+            }
+            assert!(std::fs::read(path.join(out)).unwrap() == damaged);
+            lejepa_succeeds(path, &[&embed[..], &["--overwrite"]].concat());
+            assert!(std::fs::read(path.join(out)).unwrap() == whole, "{out}");
+        }
+        if let Some(beside) = beside {
+            std::fs::write(path.join(beside), "mine").unwrap();
+            let said = refused(path, &embed);
+            assert!(said.contains(&format!("replaced only with --overwrite: {beside}")), "{said}");
+            lejepa_succeeds(path, &[&embed[..], &["--overwrite"]].concat());
+        }
+        // Of a version that kept no list of what it has written.
+        std::fs::remove_file(path.join(".made-by.jsonl")).unwrap();
+        let said = refused(path, &embed);
+        assert!(said.contains(&format!("replaced only with --overwrite: {out}")), "{said}");
+        lejepa_succeeds(path, &[&embed[..], &["--overwrite"]].concat());
+        lejepa_succeeds(path, &embed);
+    }
+    #[cfg(target_os = "linux")]
+    for share in [&[][..], &["--shard", "1/2"]] {
+        let key = path.join("i.npy.parts/key.json");
+        std::fs::create_dir_all(key.parent().unwrap()).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&key).status().unwrap();
+        assert!(made.success());
+        let embed = ["embed", "data", "--encoder", "encoder.onnx", "--out", "i.npy"];
+        let said = refused(path, &[&embed[..], share].concat());
+        assert!(said.contains("i.npy.parts/key.json") && said.contains("not a regular file"), "{said}");
+        std::fs::remove_file(key).unwrap();
+    }
+}
+
+#[test]
+fn an_export_replaces_no_description_that_somebody_has_edited() {
+    let folder = exported();
+    let path = folder.path();
+    let (shared, encoder) = (path.join("preprocessor_config.json"), path.join("encoder.onnx"));
+    lejepa_succeeds(path, &["export", "run"]);
+    let edited = std::fs::read_to_string(&shared).unwrap().replace("0.5", "0.4");
+    std::fs::write(&shared, &edited).unwrap();
+    let before = std::fs::read(&encoder).unwrap();
+    let said = refused(path, &["export", "run", "--outputs", "embedding"]);
+    assert!(said.contains("replaced only with --overwrite: preprocessor_config.json"), "{said}");
+    assert_eq!(std::fs::read_to_string(&shared).unwrap(), edited);
+    assert!(std::fs::read(&encoder).unwrap() == before, "nothing was touched");
+    lejepa_succeeds(path, &["export", "run", "--overwrite"]);
+    lejepa_succeeds(path, &["export", "run"]);
+    #[cfg(target_os = "linux")]
+    {
+        std::fs::remove_file(&shared).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&shared).status().unwrap().success());
+        let said = String::from_utf8(lejepa_succeeds(path, &["export", "run"]).stderr).unwrap();
+        assert!(said.contains("for other tools: encoder.preprocessor_config.json"), "{said}");
+    }
+}
+
+#[test]
 fn files_with_one_stem_do_not_share_a_table() {
     let folder = exported();
     let path = folder.path();

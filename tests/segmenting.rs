@@ -196,18 +196,26 @@ fn an_evaluation_segments_clips_too() {
     let mask = path.join("out/video/attention/square/masks/00002.png");
     assert_eq!(LabelMap::read(&mask).unwrap().labels.dim(), (SIDE, SIDE));
 
-    // The same command again makes no mask anew, unless one is lost or damaged.
+    // The same command again makes no mask anew, unless one is lost.
     let (whole, modified) = (std::fs::read(&mask).unwrap(), || mask.metadata().unwrap().modified().unwrap());
     let first = modified();
     lejepa_succeeds(path, &eval);
     assert_eq!(modified(), first);
-    for harm in [&|| std::fs::remove_file(&mask), &|| std::fs::write(&mask, &whole[..whole.len() / 2])]
-        as [&dyn Fn() -> std::io::Result<()>; 2]
-    {
-        harm().unwrap();
-        lejepa_succeeds(path, &eval);
+    std::fs::remove_file(&mask).unwrap();
+    lejepa_succeeds(path, &eval);
+    assert!(std::fs::read(&mask).unwrap() == whole);
+    // What is damaged may be what somebody has drawn.
+    std::fs::write(path.join("out/video/attention/square/notes.txt"), "mine").unwrap();
+    for theirs in [&whole[..whole.len() / 2], b"mine"] {
+        std::fs::write(&mask, theirs).unwrap();
+        let refused = String::from_utf8(lejepa(path, &eval).stderr).unwrap();
+        let said = "replaced only with --overwrite: out/video/attention/square/masks/00002.png";
+        assert!(refused.contains(said), "{refused}");
+        assert!(std::fs::read(&mask).unwrap() == theirs);
+        lejepa_succeeds(path, &[&eval[..], &["--overwrite"]].concat());
         assert!(std::fs::read(&mask).unwrap() == whole);
     }
+    assert!(path.join("out/video/attention/square/notes.txt").exists());
     let again = report(&path.join("out"));
     assert_eq!(again["videos"][0]["clips"][1]["stills"], found["videos"][0]["clips"][1]["stills"]);
     for (video, name) in [(0, "encoder, best head"), (1, "encoder")] {

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use lejepa_data::{Claim, Job, Overwrite};
+use lejepa_data::{Claim, Job, Overwrite, regular_file};
 use lejepa_embed::Preprocess;
 use serde_json::Value;
 
@@ -16,10 +16,11 @@ const NAME: &str = "preprocessor_config.json";
 /// Names the file of the encoder inside.
 const ENCODER: &str = "encoder_file";
 
-/// How images are prepared.
+/// How images are prepared. The user may have named a pipe.
 pub(crate) fn read(path: &Path) -> Result<Preprocess> {
     let unreadable = || format!("cannot read: {}", path.display());
-    Preprocess::from_hub(&parse(path)?).with_context(unreadable)
+    let text = std::fs::read_to_string(path).with_context(unreadable)?;
+    Preprocess::from_hub(&serde_json::from_str(&text).with_context(unreadable)?).with_context(unreadable)
 }
 
 /// The description of an encoder beside it, if there is one.
@@ -32,25 +33,41 @@ pub(crate) fn find(encoder: &Path) -> Result<Option<PathBuf>> {
     Ok(belongs.then_some(shared))
 }
 
-/// Writes a description beside an encoder, and nowhere over that of another one; says where.
-pub(crate) fn write(encoder: &Path, description: &Value, overwrite: Overwrite) -> Result<PathBuf> {
-    let mut description = description.clone();
-    let shared = encoder.with_file_name(NAME);
-    let is_free = |path: &Path| {
-        let is_its_own = |found: Value| {
-            (found.get(ENCODER).is_some() && belongs_to(&found, encoder)) || found == description
-        };
-        path.symlink_metadata().is_err() || parse(path).is_ok_and(is_its_own)
-    };
-    let path = if is_free(&shared) { shared } else { own(encoder) };
-    let overwrite = if is_free(&path) { Overwrite::Always } else { overwrite };
-    if let Some(fields) = description.as_object_mut() {
-        fields.insert(ENCODER.into(), file_name(encoder).into());
+/// A description that may be written beside an encoder.
+#[derive(Debug)]
+pub(crate) struct Description {
+    path: PathBuf,
+    text: String,
+    claim: Claim,
+}
+
+impl Description {
+    /// Finds a place for it: never that of another encoder, and not over one that somebody has edited.
+    pub(crate) fn prepare(encoder: &Path, description: &Value, overwrite: Overwrite) -> Result<Self> {
+        let mut named = description.clone();
+        if let Some(fields) = named.as_object_mut() {
+            fields.insert(ENCODER.into(), file_name(encoder).into());
+        }
+        let shared = encoder.with_file_name(NAME);
+        let found = parse(&shared).ok();
+        let is_its_own = |found: &Value| found.get(ENCODER).is_some() && belongs_to(found, encoder);
+        let is_same = |found: &Value| *found == named || found == description;
+        let is_free = shared.symlink_metadata().is_err()
+            || found.is_some_and(|found| is_its_own(&found) || is_same(&found));
+        let path = if is_free { shared } else { own(encoder) };
+        // The same once more is no loss.
+        let is_there = !path.is_symlink() && parse(&path).is_ok_and(|found| is_same(&found));
+        let overwrite = if is_there { Overwrite::Always } else { overwrite };
+        let job = Job::new("export", []).with_content(&file_name(encoder));
+        let claim = Claim::of_files(std::slice::from_ref(&path), job, overwrite)?;
+        Ok(Self { text: serde_json::to_string_pretty(&named)? + "\n", path, claim })
     }
-    let text = serde_json::to_string_pretty(&description)?;
-    let claim = Claim::of_files(std::slice::from_ref(&path), Job::new("export", [encoder]), overwrite)?;
-    claim.write(&path, format!("{text}\n").as_bytes())?;
-    Ok(path)
+
+    /// Writes it; says where.
+    pub(crate) fn write(self) -> Result<PathBuf> {
+        self.claim.write(&self.path, self.text.as_bytes())?;
+        Ok(self.path)
+    }
 }
 
 /// One that names no encoder is that of its whole folder.
@@ -60,7 +77,7 @@ fn belongs_to(description: &Value, encoder: &Path) -> bool {
 
 fn parse(path: &Path) -> Result<Value> {
     let unreadable = || format!("cannot read: {}", path.display());
-    let text = std::fs::read_to_string(path).with_context(unreadable)?;
+    let text = regular_file::read_to_string(path).with_context(unreadable)?;
     serde_json::from_str(&text).with_context(unreadable)
 }
 
@@ -79,6 +96,10 @@ mod tests {
 
     use super::*;
 
+    fn write(encoder: &Path, description: &Value, overwrite: Overwrite) -> Result<PathBuf> {
+        Description::prepare(encoder, description, overwrite)?.write()
+    }
+
     #[test]
     fn a_description_is_never_that_of_another_encoder() {
         let folder = tempfile::tempdir().unwrap();
@@ -95,6 +116,23 @@ mod tests {
         // Again, with another content: its own file.
         assert_eq!(write(&first, &json!({ "size": 3 }), Overwrite::Never).unwrap(), at(NAME));
         assert_eq!(parse(&at(NAME)).unwrap()["size"], 3);
+    }
+
+    #[test]
+    fn a_description_that_somebody_has_edited_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (encoder, path) = (folder.path().join("encoder.onnx"), folder.path().join(NAME));
+        let put = |size: u8, overwrite| write(&encoder, &json!({ "size": size }), overwrite);
+        put(1, Overwrite::Never).unwrap();
+        let edited = std::fs::read_to_string(&path).unwrap().replace('1', "7");
+        std::fs::write(&path, &edited).unwrap();
+        assert!(put(1, Overwrite::Never).unwrap_err().to_string().contains("replaced only with --overwrite"));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), edited);
+        put(1, Overwrite::Always).unwrap();
+        // Of an earlier version, which kept no ledger: the same is no loss.
+        std::fs::remove_file(folder.path().join(".made-by.jsonl")).unwrap();
+        put(1, Overwrite::Never).unwrap();
+        put(2, Overwrite::Never).unwrap();
     }
 
     #[test]

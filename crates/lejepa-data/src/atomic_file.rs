@@ -119,8 +119,8 @@ fn rename_new(temporary: &Path, path: &Path) -> std::io::Result<()> {
 }
 
 fn same_content(one: &Path, other: &Path) -> std::io::Result<bool> {
-    let (one, other) = (File::open(one)?, File::open(other)?);
-    if one.metadata()?.len() != other.metadata()?.len() || !other.metadata()?.is_file() {
+    let (one, other) = (regular_file::open(one)?, regular_file::open(other)?);
+    if one.metadata()?.len() != other.metadata()?.len() {
         return Ok(false);
     }
     let (mut one, mut other) = (BufReader::new(one), BufReader::new(other));

@@ -1,15 +1,15 @@
 //! The right to write files that a user has named: nobody else writes them meanwhile, and what lies there is
 //! replaced only if the same job made it, or if the user says so.
 //!
-//! A file tells by a mark inside what made it: in a comment of an SVG file, in a text chunk of a PNG file. For a
-//! folder of files a ledger in it does.
+//! A ledger in a file's folder tells what made it and what it held then: what was edited or
+//! damaged since is somebody's.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use crate::atomic_file::folder_of;
 use crate::ledger::{self, Ledger};
-use crate::{AtomicFile, Error, Lock, Result, lock};
+use crate::{AtomicFile, Error, Lock, Result, lock, write_atomically};
 
 /// Whether what may be somebody's is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,9 +25,6 @@ pub enum Overwrite {
 pub struct Job {
     mark: String,
 }
-
-/// Marks stand at the beginning of files.
-const HEAD: u64 = 4096;
 
 impl Job {
     /// That of a command, such as `pca`, on files and folders, however they are spelt.
@@ -47,18 +44,9 @@ impl Job {
         Self { mark: format!("{} of {content}", self.mark) }
     }
 
-    /// What is put into a file.
+    /// Its name, which may stand in a file for people.
     pub fn mark(&self) -> &str {
         &self.mark
-    }
-
-    /// Whether it has made a file.
-    fn owns(&self, path: &Path) -> bool {
-        let mut head = Vec::new();
-        let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
-        let read =
-            is_file && File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head)).is_ok();
-        read && head.windows(self.mark.len()).any(|window| window == self.mark.as_bytes())
     }
 }
 
@@ -100,13 +88,20 @@ impl Claim {
         Ok(claim)
     }
 
-    /// What is put into a file, so that the job knows it again.
+    /// The same for a job that is known better by now.
+    pub fn become_job(&mut self, job: Job) {
+        self.ledger = self.folder.as_ref().map(|folder| Ledger::open(folder, job.mark()));
+        self.job = job;
+    }
+
+    /// What may be put into a file, so that people know what made it.
     pub fn mark(&self) -> &str {
         self.job.mark()
     }
 
     /// Writes one of the files. What has come meanwhile stays, unless the user has said otherwise.
     pub fn write(&self, path: &Path, content: &[u8]) -> Result<()> {
+        self.refuse_links(path)?;
         let mut file = AtomicFile::create(path)?;
         file.write_all(content).map_err(|source| Error::Io { action: "write", path: path.into(), source })?;
         self.commit(file)
@@ -114,17 +109,43 @@ impl Claim {
 
     /// The same for content that came bit by bit.
     pub fn commit(&self, mut file: AtomicFile) -> Result<()> {
+        self.refuse_links(file.path())?;
         let may_replace = self.overwrite == Overwrite::Always || self.owns(file.path());
-        if let Some(ledger) = &self.ledger {
-            let path = file.path().to_path_buf();
-            ledger.note(file.flushed()?, &path)?;
-        }
+        let path = file.path().to_path_buf();
+        self.with_ledger(&path, |ledger| ledger.note(file.flushed()?, &path))?;
         if may_replace { file.commit() } else { file.commit_new() }
     }
 
-    /// Whether the job has made what lies there.
-    fn owns(&self, path: &Path) -> bool {
-        self.ledger.as_ref().map_or_else(|| self.job.owns(path), |ledger| ledger.has(path))
+    /// Writes what the job keeps for itself, so as not to compute it again: what is damaged there is replaced.
+    pub fn keep(&self, path: &Path, content: &[u8]) -> Result<()> {
+        self.refuse_links(path)?;
+        if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(Error::NotOwn { path: path.into() });
+        }
+        write_atomically(path, |file| file.write_all(content))
+    }
+
+    /// Whether the job has made what lies there, and nobody has changed it.
+    pub fn owns(&self, path: &Path) -> bool {
+        self.with_ledger(path, |ledger| ledger.has(path))
+    }
+
+    /// That of a folder of its own, or of the folder that a file lies in.
+    fn with_ledger<T>(&self, path: &Path, look: impl FnOnce(&Ledger) -> T) -> T {
+        match &self.ledger {
+            Some(ledger) => look(ledger),
+            None => look(&Ledger::open(folder_of(path), self.job.mark())),
+        }
+    }
+
+    /// What is written into a folder of its own stays there: links that lead elsewhere are not followed.
+    fn refuse_links(&self, path: &Path) -> Result<()> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let is_below = |above: &&Path| *above != folder.as_path() && above.starts_with(folder);
+        match path.ancestors().skip(1).take_while(is_below).find(|above| above.is_symlink()) {
+            Some(link) => Err(Error::NotOwn { path: link.into() }),
+            None => Ok(()),
+        }
     }
 
     /// Sees to it that one of the files is not there: it would be of an earlier time.
@@ -140,6 +161,7 @@ impl Claim {
 
     /// Refuses what is there and may be somebody's.
     pub fn check(&self, path: &Path) -> Result<()> {
+        self.refuse_links(path)?;
         let is_free =
             self.overwrite == Overwrite::Always || path.symlink_metadata().is_err() || self.owns(path);
         if is_free { Ok(()) } else { Err(Error::Exists { path: path.into() }) }
@@ -185,7 +207,35 @@ mod tests {
         std::fs::write(&path, "mine").unwrap();
         assert!(draw(&other, "fourth", Overwrite::Never).is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        // What the job has made, and somebody has drawn into since.
+        draw(&other, "fifth", Overwrite::Always).unwrap();
+        let edited = std::fs::read_to_string(&path).unwrap() + "mine";
+        std::fs::write(&path, &edited).unwrap();
+        assert!(draw(&other, "fifth", Overwrite::Never).is_err());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), edited);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "it and the ledger");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn nothing_is_written_through_a_folder_that_is_a_link() {
+        let root = tempfile::tempdir().unwrap();
+        let [out, theirs] = ["out", "theirs"].map(|name| root.path().join(name));
+        std::fs::create_dir(&theirs).unwrap();
+        for overwrite in [Overwrite::Never, Overwrite::Always] {
+            let claim = Claim::of_folder(&out, &[], Job::new("eval", []), overwrite).unwrap();
+            let link = out.join("cells");
+            let _ = std::os::unix::fs::symlink(&theirs, &link);
+            let written = claim.write(&link.join("deep/1.json"), b"cell");
+            assert!(matches!(written, Err(Error::NotOwn { path }) if path == link));
+            claim.write(&out.join("report.json"), b"report").unwrap();
+        }
+        assert_eq!(std::fs::read_dir(&theirs).unwrap().count(), 0);
+        // The folder itself may be one: the user has named it.
+        let through = root.path().join("through");
+        std::os::unix::fs::symlink(&out, &through).unwrap();
+        let claim = Claim::of_folder(&through, &[], Job::new("eval", []), Overwrite::Never).unwrap();
+        claim.write(&through.join("report.json"), b"another").unwrap();
     }
 
     #[test]

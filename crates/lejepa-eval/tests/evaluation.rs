@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use lejepa_data::{Interpolation, Overwrite, Preprocess, ResizeRule, SourceConfig};
+use lejepa_data::{Claim, Interpolation, Job, Overwrite, Preprocess, ResizeRule, SourceConfig};
 use lejepa_eval::sets::Shots;
 use lejepa_eval::suite::Probe;
 use lejepa_eval::{
@@ -417,7 +417,10 @@ fn a_folder_with_something_else_in_it_is_left_alone() {
     assert_eq!(std::fs::read_to_string(out.join("report.md")).unwrap(), "mine");
     std::fs::remove_file(out.join("report.md")).unwrap();
     place.report();
-    std::fs::write(out.join("isotropy.csv"), "old").unwrap();
+    // Of an evaluation that measured more.
+    let earlier = Claim::of_folder(&out, &[], Job::new("eval", []), Overwrite::Never).unwrap();
+    earlier.write(&out.join("isotropy.csv"), b"old").unwrap();
+    drop(earlier);
     std::fs::write(out.join("draws/notes.txt"), "mine").unwrap();
     place.report();
     assert!(!out.join("isotropy.csv").exists(), "nothing stale");
@@ -481,6 +484,73 @@ fn a_damaged_cell_is_measured_again_and_one_of_another_name_is_not_believed() {
         std::fs::copy(&paths[0], path).unwrap();
     }
     assert_eq!(timeless(place.report()), timeless(before));
+}
+
+#[test]
+fn what_somebody_has_put_into_the_place_of_a_result_stays() {
+    let place = Place::new(&[("train", &[9, 9]), ("test", &[5, 5])]);
+    place.report();
+    let out = place.0.path().join("out");
+    let refused = |theirs: &std::path::Path| {
+        let message = place.evaluate("out", usize::MAX).unwrap_err().to_string();
+        let said = format!("there already, and replaced only with --overwrite: {}", theirs.display());
+        assert_eq!(message, said);
+    };
+    for name in ["report.md", "report.html", "report.json", "scores.csv", "draws/mine.csv", "identity.json"] {
+        let theirs = out.join(name);
+        let made = std::fs::read_to_string(&theirs).unwrap();
+        // Still an identity, but another one than was written.
+        let edited = if name == "identity.json" { made + "\n" } else { "my notes".into() };
+        std::fs::write(&theirs, &edited).unwrap();
+        refused(&theirs);
+        assert_eq!(std::fs::read_to_string(&theirs).unwrap(), edited, "{name}");
+        #[cfg(unix)]
+        {
+            let kept = place.0.path().join("kept");
+            std::fs::rename(&theirs, &kept).unwrap();
+            std::os::unix::fs::symlink(&kept, &theirs).unwrap();
+            refused(&theirs);
+            assert!(theirs.is_symlink(), "{name}");
+        }
+        place.overwrite();
+        assert_eq!(place.report(), place.report(), "{name}");
+    }
+    // A report of a version that kept no list of what it has written: --overwrite is the way, and loses nothing.
+    std::fs::remove_file(out.join(".made-by.jsonl")).unwrap();
+    refused(&out.join("identity.json"));
+    place.overwrite();
+    place.report();
+    #[cfg(unix)]
+    {
+        let theirs = place.0.path().join("theirs");
+        std::fs::create_dir(&theirs).unwrap();
+        std::fs::remove_dir_all(out.join("cells")).unwrap();
+        std::os::unix::fs::symlink(&theirs, out.join("cells")).unwrap();
+        let message = place.evaluate("out", usize::MAX).unwrap_err().to_string();
+        assert!(message.contains("remove it: ") && message.ends_with("out/cells"), "{message}");
+        assert_eq!(std::fs::read_dir(&theirs).unwrap().count(), 0);
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
+    let place = Place::new(&[("train", &[9, 9]), ("test", &[5, 5])]);
+    place.report();
+    let pipe_at = |path: &std::path::Path| {
+        std::fs::remove_file(path).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+        let message = place.evaluate("out", usize::MAX).unwrap_err().to_string();
+        std::fs::remove_file(path).unwrap();
+        message
+    };
+    let out = place.0.path().join("out");
+    let cell = std::fs::read_dir(out.join("cells")).unwrap().next().unwrap().unwrap().path();
+    let message = pipe_at(&cell);
+    assert!(message.ends_with(cell.to_str().unwrap()), "{message}");
+    place.report();
+    let message = pipe_at(&out.join("identity.json"));
+    assert!(message.contains("a identity.json that is of no evaluation"), "{message}");
 }
 
 #[test]

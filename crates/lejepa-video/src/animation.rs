@@ -11,7 +11,7 @@ use image::codecs::gif::GifDecoder;
 use image::codecs::png::PngDecoder;
 use image::codecs::webp::WebPDecoder;
 use image::{AnimationDecoder, Frames, ImageDecoder, ImageFormat, ImageResult, Limits, RgbaImage};
-use lejepa_data::Image;
+use lejepa_data::{Image, regular_file};
 
 use super::Frame;
 use crate::Result;
@@ -35,7 +35,7 @@ impl Animation {
     pub(super) fn open(path: &Path, format: ImageFormat) -> Result<Option<Self>> {
         let failed = |source| lejepa_data::Error::Io { action: "read", path: path.into(), source };
         let named = |error| lejepa_data::Error::sample(path.display().to_string(), error);
-        let file = BufReader::new(File::open(path).map_err(failed)?);
+        let file = BufReader::new(regular_file::open(path).map_err(failed)?);
         let frames = frames(file, format).map_err(named)?;
         Ok(frames.map(|frames| Self { path: path.into(), frames: Some(frames), number: 0 }))
     }

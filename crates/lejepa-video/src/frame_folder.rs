@@ -56,7 +56,7 @@ fn read(path: &Path) -> Result<Frame> {
     if length > BYTE_LIMIT {
         return Err(Error::LargeFile { limit: BYTE_LIMIT, length, path: path.into() });
     }
-    let bytes = std::fs::read(path).map_err(failed)?;
+    let bytes = lejepa_data::regular_file::read(path).map_err(failed)?;
     let image = Image::decode_within(&bytes, Frame::PIXEL_LIMIT)
         .map_err(|error| lejepa_data::Error::sample(path.display().to_string(), error))?;
     Ok(Frame { name: stem(path), image, duration: DURATION })

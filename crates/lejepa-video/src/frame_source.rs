@@ -65,7 +65,7 @@ fn format(path: &Path) -> Result<Option<ImageFormat>> {
         metadata => metadata.map_err(failed)?,
     };
     let mut start = Vec::new();
-    std::fs::File::open(path)
+    lejepa_data::regular_file::open(path)
         .and_then(|file| file.take(SIGNATURE).read_to_end(&mut start))
         .map_err(failed)?;
     use ImageFormat::{Bmp, Gif, Jpeg, Png, Tiff, WebP};

@@ -23,7 +23,7 @@ impl LabelMap {
             std::io::ErrorKind::NotFound => lejepa_data::Error::NotFound { path: path.into() },
             _ => lejepa_data::Error::Io { action: "read", path: path.into(), source },
         };
-        let file = std::fs::File::open(path).map_err(failed)?;
+        let file = lejepa_data::regular_file::open(path).map_err(failed)?;
         let invalid = |problem| Error::Mask { problem, path: path.into() };
         decode(BufReader::new(file)).map_err(invalid)
     }

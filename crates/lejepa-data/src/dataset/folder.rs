@@ -1,7 +1,8 @@
 //! Folders of images: `class/image.png`, or images side by side without labels; with splits as `train/`, `test/`
 //! and `val/` (or `valid/`, `validation/`) above the classes, in capitals too. Without `train/`, such folders, and
 //! `training/` and `testing/`, are splits if there is nothing else, and classes of the training split otherwise.
-//! What lies beside `train/` and is no split is left out, with a note.
+//! What lies beside `train/` and is no split is left out, with a note, and so is a second folder of the same split,
+//! as `valid/` beside `val/`.
 //!
 //! A test folder without classes, as ImageNet's, or with one folder that is no class of the training split, as
 //! `test/unknown`, holds images without labels: where there is a validation split with classes, it is no test
@@ -44,6 +45,12 @@ impl ImageFolder {
             notes.push(format!(
                 "folders beside `train` that are called like no split are left out: {}",
                 splits.neighbours.join(", ")
+            ));
+        }
+        if !splits.doubles.is_empty() {
+            notes.push(format!(
+                "of several folders for the same split one is read, and left out are: {}",
+                splits.doubles.join(", ")
             ));
         }
         if let (Split::Train, [first, ..]) = (split, &splits.classes_like_splits[..]) {
@@ -99,6 +106,8 @@ struct SplitFolders {
     classes_like_splits: Vec<String>,
     /// Folders with images beside the splits.
     neighbours: Vec<String>,
+    /// Further folders that are called like one of the splits.
+    doubles: Vec<String>,
 }
 
 struct SplitFolder {
@@ -112,22 +121,25 @@ struct SplitFolder {
 impl SplitFolders {
     fn find(root: &Path) -> Result<Self> {
         let whole = SplitFolder::look(root.into())?;
-        let named = |names: &[&str]| {
-            let is_called = |folder: &&String| names.contains(&folder.to_lowercase().as_str());
+        let has_train = root.join(TRAIN_FOLDER).is_dir();
+        let mut doubles = Vec::new();
+        let mut named = |names: &[&str]| {
+            let is_called = |folder: &&str| names.contains(&folder.to_lowercase().as_str());
+            let called: Vec<&str> = whole.classes.iter().map(String::as_str).filter(is_called).collect();
             // Of several the one in small letters.
-            let folder = whole.classes.iter().filter(is_called).max();
+            let folder = match has_train && names == TRAIN_FOLDERS {
+                true => Some(TRAIN_FOLDER),
+                false => called.iter().copied().max(),
+            };
+            doubles.extend(called.into_iter().filter(|&other| Some(other) != folder).map(String::from));
             folder.map(|folder| SplitFolder::look(root.join(folder))).transpose()
         };
         let (like_splits, others): (Vec<String>, Vec<String>) =
             whole.classes.iter().cloned().partition(|name| is_split(name));
-        let has_train = root.join(TRAIN_FOLDER).is_dir();
         if !has_train && (like_splits.is_empty() || !others.is_empty() || has_images(root)?) {
             return Ok(Self { train: Some(whole), classes_like_splits: like_splits, ..Self::default() });
         }
-        let train = match has_train {
-            true => Some(SplitFolder::look(root.join(TRAIN_FOLDER))?),
-            false => named(&TRAIN_FOLDERS)?,
-        };
+        let train = named(&TRAIN_FOLDERS)?;
         let [mut validation, mut test] = [named(&VALIDATION_FOLDERS)?, named(&TEST_FOLDERS)?];
         let unlabelled = named(&UNLABELLED_FOLDERS)?;
         if let Some(train) = &train {
@@ -147,6 +159,7 @@ impl SplitFolders {
             unlabelled,
             unlabelled_test,
             neighbours: others,
+            doubles,
             ..Self::default()
         })
     }
@@ -306,6 +319,28 @@ mod tests {
         let train = crate::open(root.path(), Split::Train).unwrap();
         let expected = "folders beside `train` that are called like no split are left out: dev, eval";
         assert_eq!((train.len(), train.notes()), (2, &[expected.to_string()][..]));
+    }
+
+    #[test]
+    fn a_second_folder_of_the_same_split_is_named() {
+        let cases = [
+            (["train", "Train", "test"], "Train"),
+            (["train", "training", "test"], "training"),
+            (["train", "val", "valid"], "val"),
+            (["train", "test", "testing"], "test"),
+            (["Training", "training", "test"], "Training"),
+            (["train", "unlabeled", "unlabelled"], "unlabeled"),
+        ];
+        for (folders, left_out) in cases {
+            let root = tempfile::tempdir().unwrap();
+            for (folder, class) in folders.iter().flat_map(|folder| [(folder, "cat"), (folder, "dog")]) {
+                write_image(root.path().join(folder).join(class).join("a.png"), 10);
+            }
+            let train = crate::open(root.path(), Split::Train).unwrap();
+            let said =
+                format!("of several folders for the same split one is read, and left out are: {left_out}");
+            assert_eq!((train.len(), train.notes()), (2, &[said][..]), "{folders:?}");
+        }
     }
 
     #[test]

@@ -125,7 +125,7 @@ impl Question {
     fn is_known(&self, facts: FileFacts, examiner: &Hdf5Examiner) -> bool {
         let sound = SOUND.lock().unwrap_or_else(PoisonError::into_inner);
         sound.get(self) == Some(&facts) || {
-            let remembered = self.memo(examiner).and_then(|memo| std::fs::read(memo).ok());
+            let remembered = self.memo(examiner).and_then(|memo| crate::regular_file::read(&memo).ok());
             remembered.is_some_and(|remembered| settled_facts(&self.path) == Some(remembered))
         }
     }

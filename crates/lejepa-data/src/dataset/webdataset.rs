@@ -16,7 +16,7 @@ use super::array_labels::believed;
 use super::labels::Labels;
 use super::mapped_file::map;
 use super::{Dataset, Split, shards};
-use crate::{Error, Result, Stored};
+use crate::{Error, Result, Stored, regular_file};
 
 /// Image files inside tar files, found once and read when they are asked for.
 #[derive(Debug)]
@@ -224,7 +224,7 @@ fn read_class_names(folder: &Path) -> Result<Vec<String>> {
     let Some(path) = CLASS_NAME_FILES.iter().map(|name| folder.join(name)).find(|path| path.is_file()) else {
         return Ok(Vec::new());
     };
-    match std::fs::read_to_string(&path) {
+    match regular_file::read_to_string(&path) {
         Ok(text) => {
             Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(String::from).collect())
         }

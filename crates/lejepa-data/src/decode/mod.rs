@@ -47,6 +47,9 @@ impl<'a> Encoded<'a> {
         if format == Some(ImageFormat::Tiff) {
             sample_format::check_tiff(bytes)?;
         }
+        if format.is_none() {
+            sample_format::check_unknown(bytes)?;
+        }
         frames::check(bytes, format)?;
         let mut decoder: Box<dyn ImageDecoder + 'a> = Box::new(reader.into_decoder().map_err(Error::Decode)?);
         let (width, height) = decoder.dimensions();

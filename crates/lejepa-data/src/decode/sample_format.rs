@@ -18,6 +18,7 @@ const CHOOSE_BANDS: &str = "choose one or three of them, such as `gdal_translate
 const ONE_FILE_PER_PAGE: &str = "write one file per page, such as `magick IN OUT-%03d.png`";
 const WHOLE_PICTURE: &str =
     "write the picture itself as a file, such as with `tifffile.imread` and `imwrite`";
+const PLAIN_TIFF: &str = "convert it to plain TIFF, such as with `gdal_translate -co BIGTIFF=NO IN OUT.tif`";
 const ONE_FILE_PER_SLICE: &str = "write one file per slice, such as with `tifffile.imread` and `imwrite`";
 
 /// Refuses values that do not fit into 8 bits.
@@ -44,6 +45,16 @@ const CMYK: u16 = 5;
 const IMAGE_DEPTH: Tag = Tag::Unknown(32997);
 /// A picture that is a smaller copy of another one.
 const REDUCED: u32 = 1;
+
+/// Names a format that is known and not read; what is of no known one is left to the decoder.
+pub(super) fn check_unknown(bytes: &[u8]) -> Result<()> {
+    /// The first bytes of the TIFF format for more than 4 GB, in either order of bytes.
+    const BIG_TIFF: [&[u8]; 2] = [b"II\x2b\0", b"MM\0\x2b"];
+    match BIG_TIFF.iter().any(|start| bytes.starts_with(start)) {
+        true => Err(unhandled("BigTIFF, which is not read", PLAIN_TIFF)),
+        false => Ok(()),
+    }
+}
 
 /// Refuses TIFF files with deep values, with bands besides grey or colour, and with several pages. What is
 /// damaged is left to the decoder, which says more.

@@ -223,6 +223,20 @@ impl<const COUNT: usize> colortype::ColorType for Bands<COUNT> {
 }
 
 #[test]
+fn big_tiff_is_named() {
+    for little in [true, false] {
+        let mut bytes = Cursor::new(Vec::new());
+        let mut file = TiffEncoder::new_big(&mut bytes).unwrap();
+        file.write_image::<colortype::Gray8>(2, 2, &[1; 4]).unwrap();
+        let mut bytes = bytes.into_inner();
+        assert_eq!(bytes[..4], if cfg!(target_endian = "little") { *b"II\x2b\0" } else { *b"MM\0\x2b" });
+        bytes[..4].copy_from_slice(if little { b"II\x2b\0" } else { b"MM\0\x2b" });
+        let message = Image::decode(&bytes).unwrap_err().to_string();
+        assert!(message.contains("got BigTIFF, which is not read: convert it"), "{message}");
+    }
+}
+
+#[test]
 fn tiff_files_with_more_than_8_bits_of_grey_or_colour_are_refused_with_what_was_found() {
     assert_eq!(one::<colortype::Gray8>(&[1; 4]), "");
     assert_eq!(one::<colortype::RGB8>(&[1; 12]), "");

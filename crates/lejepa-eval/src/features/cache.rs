@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use lejepa_data::{Hold, Lock};
+use lejepa_data::{Hold, Lock, regular_file};
 use serde::Serialize;
 
 use crate::features::Key;
@@ -84,7 +84,7 @@ impl CacheEntry {
                 used = used.max(metadata.modified().unwrap_or(used));
             }
         }
-        let json = |name: &str| std::fs::read(path.join(name)).unwrap_or_default();
+        let json = |name: &str| regular_file::read(&path.join(name)).unwrap_or_default();
         let about: Option<About> = serde_json::from_slice(&json(ABOUT)).ok();
         let (encoder, first) = about.map(|about| (about.encoder, about.first)).unzip();
         let unused = used.elapsed().unwrap_or(Duration::ZERO).as_secs();

@@ -14,8 +14,9 @@
 //! ```
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use lejepa_data::{Lock, Overwrite, write_atomically};
+use lejepa_data::{Claim, Job, Overwrite, regular_file};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -27,10 +28,21 @@ use crate::suite::is_plain_name;
 use crate::{Error, Result};
 
 /// Where an evaluation writes.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct ReportFolder {
     path: PathBuf,
     overwrite: Overwrite,
+    /// While an evaluation is at work in it.
+    claim: Mutex<Option<Arc<Claim>>>,
+}
+
+/// An evaluation at work in a folder.
+pub(crate) struct Work<'a>(&'a ReportFolder);
+
+impl Drop for Work<'_> {
+    fn drop(&mut self) {
+        *self.0.claim.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
 }
 
 /// What is kept between two evaluations.
@@ -66,7 +78,7 @@ fn rendered() -> impl Iterator<Item = &'static str> {
 impl ReportFolder {
     /// A folder that need not be there yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), overwrite: Overwrite::Never }
+        Self { path: path.into(), overwrite: Overwrite::Never, claim: Mutex::default() }
     }
 
     /// Where it is.
@@ -80,8 +92,21 @@ impl ReportFolder {
     }
 
     /// The right to write into it, which one process at a time has.
-    pub(crate) fn lock(&self) -> Result<Lock> {
-        Ok(Lock::of_folder(&self.path)?)
+    pub(crate) fn lock(&self) -> Result<Work<'_>> {
+        let claim = self.claim_folder()?;
+        *self.claim.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(claim));
+        Ok(Work(self))
+    }
+
+    /// The same for those who write.
+    pub(crate) fn claimed(&self) -> Result<Arc<Claim>> {
+        let held = self.claim.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        held.map_or_else(|| self.claim_folder().map(Arc::new), Ok)
+    }
+
+    /// Which evaluation has written there is told by its identity.
+    fn claim_folder(&self) -> Result<Claim> {
+        Ok(Claim::of_folder(&self.path, &[], Job::new("eval", []), self.overwrite)?)
     }
 
     /// Whether what lies in the way may be removed.
@@ -90,11 +115,13 @@ impl ReportFolder {
     }
 
     /// Makes sure that what lies in the folder is of the same evaluation, begun or done before, and removes
-    /// what this one will not write again. A report of anything else stays, unless the user says otherwise.
+    /// what this one will not write again. A report of anything else, and what somebody has put into the place of a
+    /// result, stays unless the user says otherwise.
     pub(crate) fn claim(&self, identity: &Identity) -> Result<()> {
         let refuse = |found: String| Err(Error::OtherReport { found, folder: self.path.clone() });
+        let claim = self.claimed()?;
         let path = self.path.join(IDENTITY);
-        let found = std::fs::read(&path).ok();
+        let found = regular_file::read(&path).ok();
         let earlier: Option<Identity> = found.as_ref().and_then(|json| serde_json::from_slice(json).ok());
         let lost = match &earlier {
             Some(earlier) => earlier.lost_in(identity),
@@ -107,41 +134,32 @@ impl ReportFolder {
         if let Some(found) = lost.clone().filter(|_| !self.overwrites()) {
             return refuse(found);
         }
-        // Lists of sets that the earlier evaluation had are its own.
-        let had = |set: &str| earlier.as_ref().is_some_and(|earlier| earlier.sets().any(|it| it == set));
-        let mut lists = identity.sets().filter(|set| !had(set)).map(|set| self.draws(set));
-        if let Some(path) = lists.find(|path| path.symlink_metadata().is_ok() && !self.overwrites()) {
-            return Err(lejepa_data::Error::Exists { path }.into());
-        }
-        rendered().try_for_each(|name| self.remove(&self.path.join(name)))?;
+        let results = [IDENTITY, Json::FILE].into_iter().chain(rendered()).map(|name| self.path.join(name));
+        let lists = identity.sets().map(|set| self.draws(set));
+        results.chain(lists).try_for_each(|path| claim.check(&path))?;
+        rendered().try_for_each(|name| claim.remove(&self.path.join(name)))?;
         if lost.is_some() {
-            self.remove(&self.path.join(Json::FILE))?;
+            claim.remove(&self.path.join(Json::FILE))?;
         }
         // What else is in these folders is not of an evaluation.
         if let Some(earlier) = &earlier {
             let sets = earlier.sets().filter(|name| is_plain_name(name));
-            sets.map(|set| self.draws(set)).try_for_each(|path| self.remove(&path))?;
+            sets.map(|set| self.draws(set)).try_for_each(|path| claim.remove(&path))?;
             let clips = earlier.clips().filter(|name| is_plain_name(name));
-            clips.filter(|_| lost.is_some()).try_for_each(|clip| video_run::remove(&self.path, clip))?;
+            clips
+                .filter(|_| lost.is_some())
+                .try_for_each(|clip| video_run::remove(&claim, &self.path, clip))?;
         }
         let json = serde_json::to_vec_pretty(identity).map_err(Error::Json)?;
-        Ok(write_atomically(&path, |file| file.write_all(&json))?)
-    }
-
-    fn remove(&self, path: &Path) -> Result<()> {
-        match std::fs::remove_file(path) {
-            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                Err(lejepa_data::Error::Io { action: "remove", path: path.into(), source }.into())
-            }
-            _ => Ok(()),
-        }
+        Ok(claim.write(&path, &json)?)
     }
 
     /// Writes the report in all its forms; each file is whole at any moment.
     pub(crate) fn write(&self, report: &Report) -> Result<()> {
+        let claim = self.claimed()?;
         for renderer in RENDERERS {
             for file in renderer.render(report)? {
-                write_atomically(&self.path.join(file.name), |to| to.write_all(&file.content))?;
+                claim.write(&self.path.join(file.name), &file.content)?;
             }
         }
         Ok(())
@@ -169,19 +187,19 @@ impl ReportFolder {
         if text.is_empty() {
             return Ok(());
         }
-        Ok(write_atomically(&self.draws(dataset), |file| file.write_all(&text))?)
+        Ok(self.claimed()?.write(&self.draws(dataset), &text)?)
     }
 
     /// What was measured before; nothing if the file is not there, or not as it was written under this key.
     pub(crate) fn read_cell<T: Serialize + DeserializeOwned>(&self, key: &str) -> Option<T> {
-        let kept: Kept<T> = serde_json::from_slice(&std::fs::read(self.cell(key)).ok()?).ok()?;
+        let kept: Kept<T> = serde_json::from_slice(&regular_file::read(&self.cell(key)).ok()?).ok()?;
         (kept.blake3 == checksum(key, &kept.content).ok()?).then_some(kept.content)
     }
 
     pub(crate) fn write_cell(&self, key: &str, cell: &impl Serialize) -> Result<()> {
         let kept = Kept { blake3: checksum(key, cell)?, content: cell };
         let json = serde_json::to_vec(&kept).map_err(Error::Json)?;
-        Ok(write_atomically(&self.cell(key), |file| file.write_all(&json))?)
+        Ok(self.claimed()?.keep(&self.cell(key), &json)?)
     }
 
     fn draws(&self, dataset: &str) -> PathBuf {

@@ -156,7 +156,7 @@ impl Evaluation<'_> {
     /// the work: that is [`Error::Stopped`], and the same evaluation goes on later.
     pub fn run(&self, observe: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>) -> Result<Report> {
         let mut observer = Observer { observe };
-        let _lock = self.folder.lock()?;
+        let _work = self.folder.lock()?;
         let hashes = self.cache.join(HASHES);
         self.datasets.iter().try_for_each(|dataset| dataset.identify(&hashes, &mut observer))?;
         let video = self.video.as_ref().map(|video| (video, hashes.as_path()));

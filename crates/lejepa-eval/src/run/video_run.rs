@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use lejepa_data::Claim;
+
 use lejepa_picture::ATTENTION_MASS;
 use lejepa_video::{
     AttentionSettings, Clip, ClipFolder, ClipReport, ClipSet, Ffmpeg, PropagationSettings, Segmentation,
@@ -63,6 +65,7 @@ impl<'a> VideoRun<'a> {
         observer: &mut Observer<'_>,
     ) -> Result<()> {
         let out = evaluation.folder.path().join(FOLDER).join(self.name);
+        let claim = evaluation.folder.claimed()?;
         let segmentation = Segmentation {
             method: self.method.clone(),
             candidates: &self.candidates,
@@ -71,13 +74,12 @@ impl<'a> VideoRun<'a> {
             list: self.set.list.as_deref(),
             notes: &self.set.notes,
             out: &out,
-            // The folder of each clip says whose it is.
-            claim: None,
+            claim: Some(&*claim),
             command: evaluation.command,
         };
         let mut video = segmentation.start()?;
         for &clip in &self.clips {
-            match self.clip(&segmentation, clip, evaluation, observer) {
+            match self.clip(&segmentation, clip, (evaluation, &*claim), observer) {
                 Err(Error::Video(error)) if error.leaves_out_a_clip() => {
                     video.notes.push(format!("left out: {error}"));
                     observer.tell(Event::LeftOut(&error))?;
@@ -98,7 +100,7 @@ impl<'a> VideoRun<'a> {
         &self,
         segmentation: &Segmentation<'_>,
         clip: &Clip,
-        evaluation: &Evaluation<'_>,
+        (evaluation, claim): (&Evaluation<'_>, &Claim),
         observer: &mut Observer<'_>,
     ) -> Result<ClipReport> {
         let key = self.key(segmentation, clip, &evaluation.cache.join(HASHES))?;
@@ -111,9 +113,9 @@ impl<'a> VideoRun<'a> {
             if !folder.is_marked() && !evaluation.folder.overwrites() {
                 return Err(lejepa_data::Error::Exists { path: folder.path().into() }.into());
             }
-            folder.remove()?;
+            folder.remove(claim)?;
         }
-        folder.begin()?;
+        folder.begin(claim)?;
         let mut watch = |event: SegmentationEvent<'_>| {
             let told = observer.tell(match event {
                 SegmentationEvent::Clip { name, frames } => {
@@ -125,7 +127,7 @@ impl<'a> VideoRun<'a> {
             if told.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
         let found = segmentation.segment(clip, folder.path(), &mut watch)?;
-        folder.finish(&key)?;
+        folder.finish(claim, &key)?;
         evaluation.folder.write_cell(&key, &found)?;
         Ok(found)
     }
@@ -145,9 +147,9 @@ impl<'a> VideoRun<'a> {
 }
 
 /// Removes what an earlier evaluation has found in a clip.
-pub(crate) fn remove(report: &Path, clip: &str) -> Result<()> {
+pub(crate) fn remove(claim: &Claim, report: &Path, clip: &str) -> Result<()> {
     let folders = METHODS.map(|method| ClipFolder::new(report.join(FOLDER).join(method).join(clip)));
-    Ok(folders.iter().filter(|folder| folder.is_marked()).try_for_each(ClipFolder::remove)?)
+    Ok(folders.iter().filter(|folder| folder.is_marked()).try_for_each(|folder| folder.remove(claim))?)
 }
 
 /// The encoders that have what a method looks at.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use lejepa_data::{ImageHash, SeenImages, write_atomically};
+use lejepa_data::{ImageHash, SeenImages, regular_file, write_atomically};
 use lejepa_page::number::{counted, percent};
 use rayon::prelude::*;
 
@@ -51,7 +51,7 @@ fn seen<'a>(candidate: &Candidate<'a>) -> Option<&'a SeenImages> {
 
 fn hashes(images: &ImageList, folder: &Path) -> Result<Vec<ImageHash>> {
     let path = folder.join(format!("{}.images", images.fingerprint()?));
-    if let Some(known) = std::fs::read(&path).ok().and_then(|bytes| parse(&bytes)) {
+    if let Some(known) = regular_file::read(&path).ok().and_then(|bytes| parse(&bytes)) {
         return Ok(known);
     }
     let step = images.len().div_ceil(LOOKED_AT).max(1);

@@ -13,7 +13,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use indicatif::ProgressBar;
 use lejepa_data::{BrokenImage, Claim, Fingerprinter, Job, Output, printable_name};
 use lejepa_embed::{Encoder, EncoderBuilder};
-use lejepa_eval::features::{Extracted, Extraction, FeatureFile, FeaturePrecision, Share};
+use lejepa_eval::features::{Extracted, Extraction, FeatureFile, FeaturePrecision, Key, Share};
 use lejepa_eval::sets::ImageList;
 use serde_json::json;
 
@@ -88,6 +88,15 @@ fn precisions() -> impl TypedValueParser<Value = FeaturePrecision> {
         .try_map(|typed| FeaturePrecision::named(&typed).ok_or("no such precision"))
 }
 
+impl Arguments {
+    /// What a result is known by: files of one stem share a table, but it is of one of them.
+    fn job(&self, key: &Key) -> Result<Job> {
+        let name = self.out.file_name().unwrap_or_default().to_string_lossy();
+        let content = format!("{} in {} as {name}", key.name()?, self.precision.name());
+        Ok(Job::new("embed", []).with_content(&content))
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let file = FeatureFile::of(&arguments.out, arguments.precision)?;
     let share = match (&arguments.shard, arguments.merge) {
@@ -100,13 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     written.push(report.clone());
     // What all shares make together is written, and locked, by the merge.
     let own = if matches!(share, Share::Shard(_)) { &[][..] } else { &written };
-    let claim = Claim::of_begun(own, Job::new("embed", []), arguments.targets.overwrite())?;
-    // What a stopped run has begun to write is its own; a whole file may be what is asked for.
-    let is_begun = Extraction::is_begun(&parts);
-    let is_there = !is_begun && file.paths(&arguments.out).iter().all(|path| path.is_file());
-    if !is_begun && !is_there {
-        written.iter().try_for_each(|path| claim.check(path))?;
-    }
+    let mut claim = Claim::of_begun(own, Job::new("embed", []), arguments.targets.overwrite())?;
     let normalised = |opener: EncoderBuilder| if arguments.normalise { opener.normalised() } else { opener };
     let encoder = arguments.computing.open(&arguments.encoder, normalised)?;
     let sources: Vec<_> = arguments.paths.iter().map(|path| arguments.options.config(path)).collect();
@@ -120,9 +123,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Ok(interrupt::exit_code());
     }
     let extraction = Extraction { encoder: &encoder, output: arguments.output, images: &images };
-    if is_there {
-        let key = extraction.key()?;
-        if file.is_written(&arguments.out, &key) {
+    let key = extraction.key()?;
+    claim.become_job(arguments.job(&key)?);
+    // What a stopped run has begun to write is looked at when it is written.
+    if !Extraction::is_begun(&parts) {
+        let is_intact = |path: &PathBuf| path.symlink_metadata().is_err() || claim.owns(path);
+        if file.is_written(&arguments.out, &key) && written.iter().all(is_intact) {
             say!("nothing to do: the same vectors were written before");
             tell(
                 arguments,
@@ -164,6 +170,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         workplace.clear()?;
         return Err(nothing(&features));
     }
+    // Shares may have been computed in other portions or on another device than this process would.
+    claim.become_job(arguments.job(&features.key)?);
     file.write(&claim, &arguments.out, &features, &images)?;
     write_broken(&claim, &report, &features.broken)?;
     // All that is in there is in the file now.

@@ -18,10 +18,10 @@ use lejepa_train::{Checkpoint, CheckpointFolder, Model};
 use self::comparison::{Comparison, SampleImages};
 use crate::encoder_arguments::{RuntimeArguments, size};
 use crate::encoder_file::{self, Content, Origin, Place};
-use crate::output::say;
+use crate::hub_file::Description;
+use crate::output::{self, say};
 use crate::targets::TargetArguments;
 use crate::written_encoder::WrittenEncoder;
-use crate::{hub_file, output};
 
 /// Write the encoder of a run as one ONNX file that carries its preprocessing, or its weights for timm
 ///
@@ -197,6 +197,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     drop(model);
     let preprocess = add_self_test(&mut written, &opener, content.precision)?;
 
+    // Refused before anything is in its place.
+    let beside = Description::prepare(&arguments.out, &preprocess.to_hub(), arguments.targets.overwrite())?;
     let (bytes, weights) = written.place_weights(&arguments.out)?;
     claim.write(&arguments.out, &bytes)?;
     if let Some(weights) = weights {
@@ -205,8 +207,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             say!("note: of an earlier export, remove it if no other file needs it: {}", earlier.display());
         }
     }
-    let beside = hub_file::write(&arguments.out, &preprocess.to_hub(), arguments.targets.overwrite())?;
-    say!("how images are prepared, for other tools: {}", beside.display());
+    say!("how images are prepared, for other tools: {}", beside.write()?.display());
     output::line(arguments.out.display());
     Ok(ExitCode::SUCCESS)
 }

@@ -13,6 +13,8 @@
 //! times of change), if that one is believed: `volume` says which are, and what is relied upon.
 
 mod content;
+#[cfg(target_os = "linux")]
+mod disk;
 mod memo;
 mod turn;
 mod volume;

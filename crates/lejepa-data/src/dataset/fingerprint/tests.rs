@@ -251,9 +251,9 @@ fn a_file_of_another_file_system_is_another_even_with_the_same_inode_and_times()
     let (_folder, files) = written(&[("a", b"first")]);
     let metadata = fs::metadata(&files[0]).unwrap();
     let on = |identity| content::facts(&metadata, volume::Volume { identity, is_believed: true });
-    assert_eq!(on([1, 2, 3]), on([1, 2, 3]));
-    for other in [[0, 2, 3], [1, 0, 3], [1, 2, 0]] {
-        assert_ne!(on([1, 2, 3]), on(other));
+    assert_eq!(on([1, 2, 3, 4]), on([1, 2, 3, 4]));
+    for other in [[0, 2, 3, 4], [1, 0, 3, 4], [1, 2, 0, 4], [1, 2, 3, 0]] {
+        assert_ne!(on([1, 2, 3, 4]), on(other));
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use lejepa_data::{BrokenImage, write_atomically};
+use lejepa_data::{BrokenImage, regular_file, write_atomically};
 use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensors, serialize};
 
@@ -72,7 +72,7 @@ impl Part {
 
     /// `None` for a file that is not there, not whole, or of another key.
     pub(super) fn read(path: &Path, key: &str) -> Option<Self> {
-        let bytes = std::fs::read(path).ok()?;
+        let bytes = regular_file::read(path).ok()?;
         let (_, header) = SafeTensors::read_metadata(&bytes).ok()?;
         let metadata = header.metadata().as_ref()?;
         (metadata.get(KEY)? == key).then_some(())?;

@@ -1,11 +1,12 @@
 //! A process at work in a folder of parts.
 
+use std::io::ErrorKind;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use lejepa_data::{BrokenImage, Hold, Lock, write_atomically};
+use lejepa_data::{BrokenImage, Hold, Lock, regular_file, write_atomically};
 use serde::{Deserialize, Serialize};
 
 use super::folder::PartFolder;
@@ -256,7 +257,10 @@ impl<'a> Workplace<'a> {
 fn claim(extraction: &Extraction<'_>, folder: &Path, share: Share) -> Result<Key> {
     let key = extraction.key()?;
     let path = folder.join(KEY);
-    let found = std::fs::read(&path).ok();
+    let found = match regular_file::read(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        found => Some(found.map_err(|source| Error::File { path: path.clone(), source })?),
+    };
     let known: Option<Key> = found.as_ref().and_then(|json| serde_json::from_slice(json).ok());
     let other = |differences: Vec<&str>| {
         let differences = differences.join(", ");

@@ -13,7 +13,7 @@ mod safetensors;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use lejepa_data::{AtomicFile, Claim};
+use lejepa_data::{AtomicFile, Claim, regular_file};
 
 pub use self::precision::FeaturePrecision;
 use crate::features::{Extracted, Key};
@@ -61,11 +61,12 @@ impl FeatureFile {
         }
     }
 
-    /// Whether all files are there and say that they hold just what an extraction would give.
+    /// Whether all files are there and say that they hold just what an extraction would give. What they really hold is
+    /// for a [`Claim`] to tell.
     pub fn is_written(&self, path: &Path, key: &Key) -> bool {
         let Ok(expected) = description(key, self.precision) else { return false };
         let found = match self.format {
-            FeatureFormat::Npy => std::fs::read(description_of(path)).ok(),
+            FeatureFormat::Npy => regular_file::read(&description_of(path)).ok(),
             FeatureFormat::Safetensors => safetensors::description(path),
             FeatureFormat::Parquet => parquet::description(path),
         };

@@ -1,7 +1,6 @@
 //! Parquet: a row per image, the embedding as a list of fixed size, which readers of Arrow see as such.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,6 +9,7 @@ use arrow_array::{
     ArrayRef, FixedSizeListArray, Float16Array, Float32Array, Int64Array, RecordBatch, StringArray,
 };
 use arrow_schema::{DataType, Field, Schema};
+use lejepa_data::regular_file;
 use parquet::arrow::ArrowWriter;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
@@ -30,7 +30,7 @@ const BATCH_ROWS: usize = 1024;
 
 /// What a file says of itself, as JSON.
 pub(super) fn description(path: &Path) -> Option<Vec<u8>> {
-    let reader = SerializedFileReader::new(File::open(path).ok()?).ok()?;
+    let reader = SerializedFileReader::new(regular_file::open(path).ok()?).ok()?;
     let entries = reader.metadata().file_metadata().key_value_metadata()?;
     let own = |entry: &KeyValue| Some((entry.key.strip_prefix(PREFIX)?.to_string(), entry.value.clone()));
     serde_json::to_vec(&entries.iter().filter_map(own).collect::<HashMap<_, _>>()).ok()

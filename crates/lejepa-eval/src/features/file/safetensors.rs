@@ -1,10 +1,10 @@
 //! The safetensors format: the length of a JSON header, the header, and the values one tensor after the
 //! other. The library wants all of them in memory; here they pass by.
 
-use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 
+use lejepa_data::regular_file;
 use serde_json::json;
 
 use super::{FeaturePrecision, write_rows};
@@ -16,7 +16,7 @@ use crate::{Error, Result};
 pub(super) fn description(path: &Path) -> Option<Vec<u8>> {
     /// Those that are written here are far shorter.
     const LONGEST: u64 = 1 << 20;
-    let mut file = File::open(path).ok()?;
+    let mut file = regular_file::open(path).ok()?;
     let mut length = [0; 8];
     file.read_exact(&mut length).ok()?;
     let mut header = Vec::new();
