@@ -26,6 +26,28 @@ def png(height, width):
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
+def progressive_jpeg(scans, height=2000, width=2000):
+    """A grey picture in many scans, of which each goes over all blocks and takes fourteen bytes."""
+    def segment(marker, content):
+        return bytes([0xff, marker]) + struct.pack(">H", len(content) + 2) + content
+    def scan(first, last, bits):
+        bits += "1" * (-len(bits) % 8)
+        data = bytes(int(bits[place:place + 8], 2) for place in range(0, len(bits), 8))
+        return segment(0xda, bytes([1, 1, 0, first, last, 0])) + data.replace(b"\xff", b"\xff\x00")
+    def table(place, symbol):
+        """Of one code, the bit 0."""
+        return segment(0xc4, bytes([place, 1] + [0] * 15 + [symbol]))
+    blocks = -(-height // 8) * -(-width // 8)
+    # Runs of at most 32,767 blocks without values: the code for 2^14 and 14 bits.
+    runs, left = "", blocks
+    while left > 0:
+        run = left if left <= 32767 else min(32767, left - 16384)
+        runs, left = runs + "0" + format(run - 16384, "014b"), left - run
+    frame = segment(0xc2, struct.pack(">BHHBBBB", 8, height, width, 1, 1, 0x11, 0))
+    tables = segment(0xdb, bytes([0] + [1] * 64)) + table(0x00, 0) + table(0x10, 0xe0)
+    return b"\xff\xd8" + tables + frame + scan(0, 0, "0" * blocks) + scan(1, 63, runs) * scans + b"\xff\xd9"
+
+
 def form(files):
     parts = b"".join(
         b'--edge\r\nContent-Disposition: form-data; name="%d"; filename="a.png"\r\n\r\n%s\r\n' % (index, file)
@@ -35,6 +57,9 @@ def form(files):
 
 SMALL = png(64, 64)
 BOMB = png(7000, 7000)
+# Far more than are accepted, and as many.
+MANY_SCANS = progressive_jpeg(20_000)
+MOST_SCANS = progressive_jpeg(99)
 FORM = "multipart/form-data; boundary=edge"
 
 
@@ -190,6 +215,22 @@ class Attacker:
     def image_bomb(self):
         self.many(16, lambda number: self.post(BOMB, number, "image/png"))
 
+    def scan_bomb(self, body):
+        self.many(16, lambda number: self.post(body, number, "image/jpeg"))
+
+    def held_bodies(self):
+        """From three addresses all of large bodies but their end, again as soon as they are refused."""
+        body = request(bytes(16 << 20))[:-100]
+        def work(number):
+            client = self.connect(2 + number % 3)
+            client.settimeout(60)
+            try:
+                client.sendall(body)
+                client.recv(100)
+            finally:
+                client.close()
+        self.many(30, work)
+
     def idle(self, addresses):
         while time.monotonic() < self.end:
             for number in range(2000):
@@ -217,6 +258,9 @@ ATTACKS = {
     "8 forms of 32 x 49 MP": lambda attacker: attacker.form_bomb(32),
     "8 forms of 4 x 49 MP": lambda attacker: attacker.form_bomb(4),
     "16 images of 49 MP": Attacker.image_bomb,
+    "16 JPEGs of 20,000 scans": lambda attacker: attacker.scan_bomb(MANY_SCANS),
+    "16 JPEGs of 100 scans": lambda attacker: attacker.scan_bomb(MOST_SCANS),
+    "30 bodies of 16 MB, held": Attacker.held_bodies,
     "2,000 idle, 1 address": lambda attacker: attacker.idle(1),
     "2,000 idle, 20 addresses": lambda attacker: attacker.idle(20),
 }

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use lejepa_data::{Error as DataError, Output};
+use lejepa_data::{Error as DataError, Output, printable_name};
 use lejepa_embed::Error as EmbedError;
 use lejepa_eval::Error as EvalError;
 use lejepa_loss::Error as LossError;
@@ -34,18 +34,28 @@ pub(crate) fn sentence(error: &anyhow::Error) -> String {
 
 /// The same for an error of a library.
 pub(crate) fn sentence_of(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut sentence = String::new();
+    let (mut sentence, mut names_others) = (String::new(), false);
     for cause in std::iter::successors(Some(error), |error| error.source()) {
+        names_others |= may_name_others(cause);
         let cause = cause.to_string();
-        if sentence.contains(cause.trim_end()) {
+        let cause = if names_others { printable_name(cause.trim_end()) } else { cause.trim_end().into() };
+        if sentence.contains(&*cause) {
             continue;
         }
         if !sentence.is_empty() {
             sentence.push_str(": ");
         }
-        sentence.push_str(cause.trim_end());
+        sentence.push_str(&cause);
     }
     sentence
+}
+
+/// Whether an error may quote names that others chose, of files or of parts of them: such a name is no new line.
+fn may_name_others(error: &(dyn std::error::Error + 'static)) -> bool {
+    let of_evaluation = error.downcast_ref();
+    error.is::<EmbedError>()
+        || error.is::<DataError>()
+        || matches!(of_evaluation, Some(EvalError::Encoder(_) | EvalError::Data(_)))
 }
 
 fn is_usage(error: &anyhow::Error) -> bool {
@@ -254,5 +264,18 @@ fn video_hint(error: &VideoError) -> Option<&'static str> {
             Some("the mask of frame 00012.jpg is 00012.png; frames of films are called 00000, 00001, ...")
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_errors_are_no_lines_of_their_own() {
+        let error = EmbedError::Damaged { name: "a\nverdict: healthy".into() };
+        let said =
+            "not a readable ONNX file (cut off, damaged, or of another kind): a\\u000averdict: healthy";
+        assert_eq!(sentence_of(&error), said);
     }
 }

@@ -179,6 +179,24 @@ pub enum Error {
         /// The most that is accepted.
         limit: usize,
     },
+    /// A file is longer than one of an image.
+    #[error("an image file must have at most {limit} bytes, got: {bytes}")]
+    FileSize {
+        /// Its length.
+        bytes: u64,
+        /// The most that is accepted.
+        limit: u64,
+    },
+    /// A JPEG file goes over its pixels too often.
+    #[error(
+        "image must have at most {limit} scans, write it anew with `jpegtran -outfile OUT IN`, got: {scans}"
+    )]
+    Scans {
+        /// Scans that were counted.
+        scans: usize,
+        /// The most that is accepted.
+        limit: usize,
+    },
     /// A buffer does not hold what its shape says.
     #[error("{what} must hold {expected} values, got: {got}")]
     BufferLength {

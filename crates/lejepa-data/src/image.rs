@@ -6,10 +6,10 @@ use ::image::codecs::jpeg::JpegEncoder;
 use ::image::codecs::png::PngEncoder;
 use ::image::{ExtendedColorType, ImageEncoder};
 
-use crate::decode::Encoded;
+use crate::decode::{DecodeLimits, Encoded};
 #[cfg(feature = "datasets")]
 use crate::resize::Resizer;
-use crate::{Error, Result, regular_file, write_atomically};
+use crate::{Error, Result, encoded_file, write_atomically};
 
 /// An 8-bit image, grey (1 channel) or colour (3 channels).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +36,11 @@ pub struct CropBox {
 impl Image {
     /// Larger images are refused before they are decoded.
     pub const PIXEL_LIMIT: usize = 1 << 27;
+    /// Longer image files are refused before they are read: one of all pixels in 8 bits has less.
+    pub const FILE_LIMIT: u64 = 1 << 30;
+    /// JPEG files of more scans are refused before they are decoded. It is also the decoder's own limit, far above
+    /// the ten or twenty that progressive files have.
+    pub const SCAN_LIMIT: usize = 100;
 
     pub(crate) fn check_size(height: usize, width: usize) -> Result<()> {
         let fits = height.checked_mul(width).is_some_and(|pixels| (1..=Self::PIXEL_LIMIT).contains(&pixels));
@@ -66,9 +71,12 @@ impl Image {
 
     /// Reads and decodes a file.
     pub fn open(path: &Path) -> Result<Self> {
-        let bytes = regular_file::read(path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotFound => Error::NotFound { path: path.into() },
-            _ => Error::Io { action: "read", path: path.into(), source },
+        let bytes = encoded_file::read(path).map_err(|error| match error {
+            Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                Error::NotFound { path: path.into() }
+            }
+            Error::FileSize { .. } => Error::sample(path.display().to_string(), error),
+            _ => error,
         })?;
         Encoded::open(&bytes)
             .and_then(Encoded::decode)
@@ -86,18 +94,15 @@ impl Image {
         Encoded::open(bytes)?.decode_what_is_there()
     }
 
-    /// The same for files from strangers: more than `limit` pixels are refused before they are decoded.
-    pub fn decode_within(bytes: &[u8], limit: usize) -> Result<Self> {
-        let encoded = Encoded::open(bytes)?;
-        check_within(encoded.size(), limit)?;
-        encoded.decode()
+    /// The same for files from strangers: more than the limits, or than so many pixels, is refused before it is
+    /// decoded.
+    pub fn decode_within(bytes: &[u8], limits: impl Into<DecodeLimits>) -> Result<Self> {
+        Encoded::open_within(bytes, limits.into())?.decode()
     }
 
     /// Height and width that the header of such a file tells; nothing is decoded.
-    pub fn size_within(bytes: &[u8], limit: usize) -> Result<(usize, usize)> {
-        let size = Encoded::open(bytes)?.size();
-        check_within(size, limit)?;
-        Ok(size)
+    pub fn size_within(bytes: &[u8], limits: impl Into<DecodeLimits>) -> Result<(usize, usize)> {
+        Ok(Encoded::open_within(bytes, limits.into())?.size())
     }
 
     /// The bytes of a PNG file that says in a text chunk what made it, see [`Claim`](crate::Claim).
@@ -182,11 +187,6 @@ impl Image {
     pub(crate) fn whole(&self) -> CropBox {
         CropBox { top: 0, left: 0, height: self.height, width: self.width }
     }
-}
-
-fn check_within((height, width): (usize, usize), limit: usize) -> Result<()> {
-    // An image that was opened is no larger than `PIXEL_LIMIT`.
-    if height * width > limit { Err(Error::ImageSize { height, width, limit }) } else { Ok(()) }
 }
 
 /// ITU-R 601 luma as Pillow rounds it.

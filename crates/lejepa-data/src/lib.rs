@@ -25,6 +25,7 @@ mod claim;
 #[cfg(feature = "datasets")]
 mod dataset;
 mod decode;
+mod encoded_file;
 mod encoder_card;
 mod error;
 mod image;
@@ -57,7 +58,7 @@ pub use dataset::{
 };
 #[cfg(feature = "hdf5")]
 pub use dataset::{Hdf5Examiner, examine_hdf5};
-pub use decode::DECODING;
+pub use decode::{DECODING, DecodeLimits};
 pub use encoder_card::{
     CARD_FORMAT, CARD_KEY, CHECKSUM_KEY, EncoderCard, Feature, InputSize, Output, PIXELS_INPUT, Precision,
     SELF_TEST_KEY, WEIGHTS_KEY,

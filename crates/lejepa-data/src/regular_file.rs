@@ -16,9 +16,15 @@ pub fn open(path: &Path) -> Result<File> {
 
 /// All of a file.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
-    let mut file = open(path)?;
-    let mut bytes = Vec::with_capacity(file.metadata().map_or(0, |metadata| metadata.len() as usize));
-    file.read_to_end(&mut bytes)?;
+    read_all(open(path)?, u64::MAX)
+}
+
+/// All of an open file, or so much of it; an error where there is not the memory for it.
+pub(crate) fn read_all(file: File, most: u64) -> Result<Vec<u8>> {
+    let length = file.metadata().map_or(0, |metadata| metadata.len().min(most));
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX))?;
+    file.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -64,6 +70,9 @@ mod tests {
         for path in [&pipe, Path::new("/dev/zero"), folder.path()] {
             assert!(read(path).unwrap_err().to_string().contains("not a regular file"), "{}", path.display());
         }
+        let holes = folder.path().join("holes");
+        File::create(&holes).unwrap().set_len(1 << 43).unwrap();
+        assert_eq!(read(&holes).unwrap_err().kind(), ErrorKind::OutOfMemory);
         let file = folder.path().join("file");
         std::fs::write(&file, b"bytes").unwrap();
         assert_eq!(read(&file).unwrap(), b"bytes");

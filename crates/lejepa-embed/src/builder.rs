@@ -168,12 +168,12 @@ impl EncoderBuilder {
 
     /// Opens a file.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Encoder> {
-        self.build(|| Model::open(path.as_ref()))
+        self.build(|| Model::open(path.as_ref(), &self.limits))
     }
 
     /// Opens a file that is in memory; `name` is used in messages.
     pub fn open_bytes(&self, name: &str, bytes: &[u8]) -> Result<Encoder> {
-        self.build(|| Model::in_memory(name, bytes))
+        self.build(|| Model::in_memory(name, bytes, &self.limits))
     }
 
     fn build(&self, open: impl FnOnce() -> Result<(Model, OnnxFile)>) -> Result<Encoder> {

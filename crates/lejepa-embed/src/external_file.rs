@@ -5,9 +5,10 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Instant;
 
 use crate::onnx_file::{External, ExternalData};
-use crate::{Error, Result};
+use crate::{Error, FileLimits, Result};
 
 /// What ONNX Runtime takes for an address in its own memory instead of a file.
 const MEMORY_ADDRESS: &str = "_ORT_MEM_ADDR_";
@@ -26,7 +27,12 @@ pub(crate) struct ExternalFile {
 }
 
 /// All files of a graph. `model` is the ONNX file; nothing for one in memory.
-pub(crate) fn open_all(name: &str, model: Option<&Path>, external: &External) -> Result<Vec<ExternalFile>> {
+pub(crate) fn open_all(
+    name: &str,
+    model: Option<&Path>,
+    external: &External,
+    limits: &FileLimits,
+) -> Result<Vec<ExternalFile>> {
     let refuse = |problem: String| Err(Error::ExternalData { name: name.into(), problem });
     if external.inside_nodes {
         return refuse("constants of nodes in other files are not supported, only initialisers".into());
@@ -34,7 +40,16 @@ pub(crate) fn open_all(name: &str, model: Option<&Path>, external: &External) ->
     match (model, &*external.files) {
         (_, []) => Ok(Vec::new()),
         (Some(model), files) => {
-            files.iter().map(|data| open(name, data, &locate(name, model, &data.location)?)).collect()
+            let found =
+                files.iter().map(|data| open(name, data, &locate(name, model, &data.location)?, limits));
+            let found = found.collect::<Result<Vec<_>>>()?;
+            let bytes = found.iter().fold(0u64, |bytes, found| bytes.saturating_add(found.length));
+            let (start, limit) = (Instant::now(), limits.time_for(bytes));
+            let in_time = || match start.elapsed() <= limit {
+                true => Ok(()),
+                false => Err(Error::TimeLimit { name: name.into(), limit }),
+            };
+            found.into_iter().map(|found| found.hashed(&in_time)).collect()
         }
         (None, [first, ..]) => {
             refuse(format!("its weights are in another file, {}, and it is in memory", first.location))
@@ -82,14 +97,22 @@ fn locate(name: &str, model: &Path, location: &str) -> Result<PathBuf> {
     }
 }
 
-fn open(name: &str, data: &ExternalData, path: &Path) -> Result<ExternalFile> {
+/// A file of weights that was not read yet.
+struct Found {
+    location: String,
+    path: PathBuf,
+    file: File,
+    length: u64,
+}
+
+fn open(name: &str, data: &ExternalData, path: &Path, limits: &FileLimits) -> Result<Found> {
     let refuse = |problem: String| Error::ExternalData { name: name.into(), problem };
     let failed = |source| Error::Io { path: path.into(), source };
     // Before it is opened: a pipe would be waited for.
     if !std::fs::metadata(path).map_err(failed)?.is_file() {
         return Err(refuse(format!("weights must be in a file: {}", path.display())));
     }
-    let mut file = File::open(path).map_err(failed)?;
+    let file = File::open(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     if metadata.len() < data.length {
         let (found, needed) = (metadata.len(), data.length);
@@ -98,16 +121,35 @@ fn open(name: &str, data: &ExternalData, path: &Path) -> Result<ExternalFile> {
             path.display()
         )));
     }
-    let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(&mut file).map_err(failed)?;
-    Ok(ExternalFile {
-        location: data.location.clone(),
-        path: path.into(),
-        file: Mutex::new(file),
-        hash: hasher.finalize(),
-        length: metadata.len(),
-        loaded: Mutex::new(Weak::<[u8; 0]>::new()),
-    })
+    if metadata.len() > data.used.saturating_add(limits.unused_weights) {
+        let (found, used) = (metadata.len(), data.used);
+        let problem =
+            format!("a file of weights of {found} bytes ({}), of which it uses {used}", path.display());
+        return Err(Error::Limit { name: name.into(), problem });
+    }
+    Ok(Found { location: data.location.clone(), path: path.into(), file, length: metadata.len() })
+}
+
+impl Found {
+    /// Reads all of it, as long as there is time.
+    fn hashed(self, in_time: &dyn Fn() -> Result<()>) -> Result<ExternalFile> {
+        /// Bytes between two looks at the clock.
+        const PIECE: u64 = 1 << 24;
+        let Self { location, path, mut file, length } = self;
+        let mut hasher = blake3::Hasher::new();
+        loop {
+            in_time()?;
+            let before = hasher.count();
+            let read = hasher.update_reader((&mut file).take(PIECE));
+            read.map_err(|source| Error::Io { path: path.clone(), source })?;
+            if hasher.count() == before {
+                break;
+            }
+        }
+        let nothing: Weak<[u8]> = Weak::<[u8; 0]>::new();
+        let (file, loaded) = (Mutex::new(file), Mutex::new(nothing));
+        Ok(ExternalFile { location, path, file, hash: hasher.finalize(), length, loaded })
+    }
 }
 
 impl ExternalFile {
@@ -130,6 +172,7 @@ impl ExternalFile {
             return Ok(bytes);
         }
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        self.check_memory()?;
         // In place: weights of gigabytes are not copied.
         let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, self.length as usize).collect();
         let place = Arc::get_mut(&mut bytes).unwrap_or_default();
@@ -144,6 +187,19 @@ impl ExternalFile {
         }
         *loaded = Arc::downgrade(&bytes);
         Ok(bytes)
+    }
+
+    /// Refuses a file that does not fit into memory. What is shared cannot be asked for without ending the program
+    /// if there is none, so that the same is asked for, and given back, before.
+    fn check_memory(&self) -> Result<()> {
+        let available = lejepa_data::available_memory();
+        let is_there = Vec::<u8>::new().try_reserve_exact(self.length as usize).is_ok();
+        if is_there && available.is_none_or(|available| self.length <= available) {
+            return Ok(());
+        }
+        let problem =
+            format!("weights need more memory than there is, {} bytes: {}", self.length, self.path.display());
+        Err(Error::ExternalData { name: self.location.clone(), problem })
     }
 }
 

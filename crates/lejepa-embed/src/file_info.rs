@@ -6,7 +6,7 @@ use lejepa_data::{EncoderCard, SelfTest};
 
 use crate::builder::{card_of, self_test_of};
 use crate::model::Model;
-use crate::{Error, GraphOutput, Result};
+use crate::{Error, FileLimits, GraphOutput, Result};
 
 /// All that can be read from an encoder file without running it.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub struct FileInfo {
 impl FileInfo {
     /// Reads a file.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
-        let (model, file) = Model::open(path.as_ref())?;
+        let (model, file) = Model::open(path.as_ref(), &FileLimits::default())?;
         let refuse = |problem| Error::NotAnEncoder { name: model.name.clone(), problem };
         Ok(Self {
             card: card_of(&file).map_err(refuse)?,

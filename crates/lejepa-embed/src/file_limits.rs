@@ -21,6 +21,8 @@ pub struct FileLimits {
     pub pixels: usize,
     /// Values of an embedding.
     pub dimensions: usize,
+    /// Bytes of a file of weights that the graph does not use: it is read as a whole, whatever is in it.
+    pub unused_weights: u64,
     /// Time for opening a file, and for trying it on one image: this, and a second for every 10 MB of it.
     pub time: Duration,
     /// Bytes that opening and trying may take beyond what the process has: this, and seven times the file for
@@ -46,6 +48,7 @@ impl Default for FileLimits {
             loops: Loops::Refused,
             pixels: 2048 * 2048,
             dimensions: 1 << 20,
+            unused_weights: 1 << 30,
             time: Duration::from_secs(120),
             memory: None,
         }
@@ -65,6 +68,7 @@ impl FileLimits {
             loops: Loops::Allowed,
             pixels: usize::MAX,
             dimensions: usize::MAX,
+            unused_weights: u64::MAX,
             time: Duration::from_secs(u32::MAX.into()),
             memory: None,
         }

@@ -75,7 +75,9 @@ pub use file_info::FileInfo;
 pub use file_limits::{FileLimits, Loops};
 pub use flaw::Flaw;
 pub use foreign::ForeignEncoder;
-pub use lejepa_data::{EncoderCard, Image, InputSize, Output, Preprocess, SelfTest};
+pub use lejepa_data::{
+    DecodeLimits, EncoderCard, Image, InputSize, Output, Preprocess, SelfTest, printable_name,
+};
 pub use onnx_file::{Dimension, GraphOutput};
 pub use provider::Provider;
 pub use workers::{Condition, Statistics};

@@ -14,7 +14,7 @@ use ort::session::Session;
 use crate::external_file::{self, ExternalFile};
 use crate::onnx_file::{Damaged, OnnxFile};
 use crate::time_limit::Cancel;
-use crate::{Error, Provider, Result};
+use crate::{Error, FileLimits, Provider, Result};
 
 /// Protobuf cannot hold more in one file.
 const LARGEST_FILE: u64 = i32::MAX as u64;
@@ -60,7 +60,7 @@ pub(crate) struct SessionSettings {
 
 impl Model {
     /// Opens a file and reads what it says about itself.
-    pub(crate) fn open(path: &Path) -> Result<(Self, OnnxFile)> {
+    pub(crate) fn open(path: &Path, limits: &FileLimits) -> Result<(Self, OnnxFile)> {
         let failed = |source: std::io::Error| match source.kind() {
             std::io::ErrorKind::NotFound => Error::NotFound { path: path.into() },
             _ => Error::Io { path: path.into(), source },
@@ -75,21 +75,25 @@ impl Model {
         if metadata.len() > LARGEST_FILE {
             return Err(Error::TooLarge { name, length: metadata.len(), limit: LARGEST_FILE });
         }
-        Self::described(name, Source::File(Mutex::new(file)), Some(path))
+        Self::described(name, Source::File(Mutex::new(file)), (Some(path), limits))
     }
 
     /// The same for a file in memory.
-    pub(crate) fn in_memory(name: &str, bytes: &[u8]) -> Result<(Self, OnnxFile)> {
-        Self::described(name.into(), Source::Memory(bytes.into()), None)
+    pub(crate) fn in_memory(name: &str, bytes: &[u8], limits: &FileLimits) -> Result<(Self, OnnxFile)> {
+        Self::described(name.into(), Source::Memory(bytes.into()), (None, limits))
     }
 
-    fn described(name: String, source: Source, path: Option<&Path>) -> Result<(Self, OnnxFile)> {
+    fn described(
+        name: String,
+        source: Source,
+        (path, limits): (Option<&Path>, &FileLimits),
+    ) -> Result<(Self, OnnxFile)> {
         let bytes = source.bytes(&name)?;
         let file = OnnxFile::read(&bytes).map_err(|Damaged| Error::Damaged { name: name.clone() })?;
         if file.checksum.as_ref().is_some_and(|checksum| !checksum.holds()) {
             return Err(Error::Altered { name });
         }
-        let external = external_file::open_all(&name, path, &file.external)?;
+        let external = external_file::open_all(&name, path, &file.external, limits)?;
         if let Some(hash) = file.metadata(WEIGHTS_KEY) {
             external_file::check(&name, &external, hash)?;
         }

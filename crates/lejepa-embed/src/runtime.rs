@@ -8,11 +8,14 @@
 //! 4. the system's libraries.
 
 use std::ffi::CStr;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use lejepa_data::printable_name;
 use ort::environment::Environment;
 use ort::ep::{self, ExecutionProvider};
+use ort::logging::LogLevel;
 
 use crate::{Error, Result};
 
@@ -90,9 +93,32 @@ pub(crate) fn environment(asked: Option<&Path>) -> Result<(Environment, PathBuf)
         (false, ort::LoadDynamicError::Dlopen { .. }) => Error::RuntimeNotFound,
         (_, error) => broken(error.to_string()),
     })?;
-    let environment = builder.with_telemetry(false).build().map_err(|error| broken(error.to_string()))?;
+    let logger = std::sync::Arc::new(tell);
+    let environment = builder
+        .with_telemetry(false)
+        .with_logger(logger)
+        .build()
+        .map_err(|error| broken(error.to_string()))?;
+    // With a logger it would say everything.
+    environment.set_log_level(LogLevel::Error);
     *loaded = Some((environment.clone(), library.clone()));
     Ok((environment, library))
+}
+
+/// Prints what ONNX Runtime has to say: names of a stranger's nodes among it, which do not command the terminal and
+/// look like no other line.
+fn tell(level: LogLevel, _category: &str, _id: &str, place: &str, message: &str) {
+    if let Some(line) = line(level, place, message) {
+        // Nobody is left to tell if that fails.
+        let _ = writeln!(std::io::stderr(), "{line}");
+    }
+}
+
+/// What is told, unless it is of no interest to users.
+fn line(level: LogLevel, place: &str, message: &str) -> Option<String> {
+    let is_told = matches!(level, LogLevel::Error | LogLevel::Fatal);
+    let (message, place) = (printable_name(message.trim_end()), printable_name(place));
+    is_told.then(|| format!("ONNX Runtime: {message} ({place})"))
 }
 
 /// The library to load; the bare name stands for the system's own search.
@@ -129,4 +155,16 @@ fn library_in(folder: &Path) -> Option<PathBuf> {
         entries.flatten().map(|entry| entry.path()).filter(is_library).collect();
     libraries.sort();
     libraries.pop()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_messages_of_the_runtime_do_not_command_the_terminal() {
+        let said = line(LogLevel::Error, "run.cc:1", "node \u{1b}[2J\nverdict: healthy failed\n").unwrap();
+        assert_eq!(said, "ONNX Runtime: node \\u001b[2J\\u000averdict: healthy failed (run.cc:1)");
+        assert_eq!(line(LogLevel::Warning, "", "a node"), None);
+    }
 }

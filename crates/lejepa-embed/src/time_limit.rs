@@ -1,6 +1,7 @@
 //! Work that is given up after a time: opening a session and running it for the first time.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -23,7 +24,7 @@ struct State {
 
 /// Stops one run.
 #[derive(Clone)]
-pub(crate) struct Stop(Arc<RunOptions>);
+pub(crate) struct Stop(Arc<(RunOptions, AtomicBool)>);
 
 impl fmt::Debug for Stop {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -33,17 +34,23 @@ impl fmt::Debug for Stop {
 
 impl Stop {
     pub(crate) fn new() -> Result<Self> {
-        Ok(Self(Arc::new(RunOptions::new().map_err(Error::runtime)?)))
+        Ok(Self(Arc::new((RunOptions::new().map_err(Error::runtime)?, AtomicBool::new(false)))))
     }
 
     /// To run with.
     pub(crate) fn options(&self) -> &RunOptions {
-        &self.0
+        &self.0.0
     }
 
     pub(crate) fn stop(&self) {
+        self.0.1.store(true, Ordering::Relaxed);
         // It fails only where nothing runs any more.
-        let _ = self.0.terminate();
+        let _ = self.0.0.terminate();
+    }
+
+    /// Whether the run was given up: it ends behind the node that it computes, whenever that is.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.0.1.load(Ordering::Relaxed)
     }
 }
 

@@ -64,8 +64,15 @@ struct Shared {
     runs: AtomicU64,
     images: AtomicU64,
     alive: AtomicUsize,
-    /// Since when every session has been running, if it is.
-    running: Vec<Mutex<Option<Instant>>>,
+    /// What every session computes, if it does.
+    running: Vec<Mutex<Option<Run>>>,
+}
+
+/// An inference that has not ended.
+#[derive(Debug, Clone)]
+struct Run {
+    since: Instant,
+    stop: Option<Stop>,
 }
 
 impl Workers {
@@ -112,12 +119,11 @@ impl Workers {
     }
 
     pub(crate) fn condition(&self) -> Condition {
-        let since =
-            |running: &Mutex<Option<Instant>>| *running.lock().unwrap_or_else(PoisonError::into_inner);
+        let runs = (0..self.threads.len()).filter_map(|number| self.shared.run_of(number));
         Condition {
             sessions: self.threads.len(),
             alive: self.shared.alive.load(Ordering::Relaxed),
-            longest: self.shared.running.iter().filter_map(since).map(|since| since.elapsed()).max(),
+            longest: runs.map(|run| run.since.elapsed()).max(),
         }
     }
 
@@ -130,13 +136,23 @@ impl Workers {
 impl Drop for Workers {
     fn drop(&mut self) {
         self.shared.queue.close();
-        for thread in self.threads.drain(..) {
+        for (number, thread) in self.threads.drain(..).enumerate() {
+            // One that was given up may be busy with a single node for hours, and nobody wants what it computes.
+            let run = self.shared.run_of(number);
+            let is_given_up = run.and_then(|run| run.stop).is_some_and(|stop| stop.is_stopped());
             // One that drops the encoder itself, in what it does with an answer, cannot wait for itself.
-            if thread.thread().id() != std::thread::current().id() {
+            if !is_given_up && thread.thread().id() != std::thread::current().id() {
                 // A panic of a worker was its own end; callers got `Error::Stopped`.
                 let _ = thread.join();
             }
         }
+    }
+}
+
+impl Shared {
+    /// What the session of this number computes.
+    fn run_of(&self, number: usize) -> Option<Run> {
+        self.running.get(number)?.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -169,7 +185,8 @@ impl Worker {
     fn work(mut self) {
         let shared = self.present.0.clone();
         while let Some(jobs) = shared.queue.next_batch() {
-            self.note(Some(Instant::now()));
+            let stop = jobs.first().and_then(|job| job.stop.clone());
+            self.note(Some(Run { since: Instant::now(), stop }));
             // A panic costs those who shared the run an answer, and nobody else anything.
             let result = catch_unwind(AssertUnwindSafe(|| self.run(&jobs)));
             self.note(None);
@@ -185,8 +202,8 @@ impl Worker {
         }
     }
 
-    fn note(&self, since: Option<Instant>) {
-        *self.present.0.running[self.number].lock().unwrap_or_else(PoisonError::into_inner) = since;
+    fn note(&self, run: Option<Run>) {
+        *self.present.0.running[self.number].lock().unwrap_or_else(PoisonError::into_inner) = run;
     }
 
     /// Runs the images of all jobs at once; the answers are in the jobs' order.
@@ -277,4 +294,34 @@ fn answer_all(jobs: Vec<Job>, error: Error) {
 /// told.
 fn answer(job: Job, answer: Result<Computed>) {
     let _ = catch_unwind(AssertUnwindSafe(|| job.answer(answer)));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+    use crate::Encoder;
+    use crate::onnx_file::sample::{DIM, PIXELS, Weights, description, model};
+
+    /// As after a time limit, with a node that takes for ever.
+    #[test]
+    fn a_worker_that_was_given_up_is_not_waited_for() {
+        let matrix = Weights::Inside(&[1.; PIXELS * DIM]);
+        let builder = Encoder::builder().foreign(description("embedding"));
+        let encoder = builder.open_bytes("encoder.onnx", &model(&matrix, &matrix)).unwrap();
+        let mut workers = Arc::into_inner(encoder.workers).unwrap();
+        let (stop, (end, ended)) = (Stop::new().unwrap(), channel::<()>());
+        let busy = std::thread::spawn(move || {
+            let _ = ended.recv();
+        });
+        let idle = std::mem::replace(&mut workers.threads[0], busy);
+        let run = Run { since: Instant::now(), stop: Some(stop.clone()) };
+        *workers.shared.running[0].lock().unwrap() = Some(run);
+        stop.stop();
+        assert!(workers.condition().longest.is_some());
+        drop(workers);
+        assert!(end.send(()).is_ok(), "the busy one still runs");
+        idle.join().unwrap();
+    }
 }

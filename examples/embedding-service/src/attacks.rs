@@ -61,6 +61,40 @@ async fn one_client_cannot_fill_the_memory_for_bodies() {
 }
 
 #[tokio::test]
+async fn several_clients_whose_bodies_do_not_end_keep_nobody_out() {
+    let listening = Listening::start(&["--body=1000", "--bodies=2000"]).await;
+    let mut greedy = Vec::new();
+    for last in [2, 3] {
+        let mut client = connect_from(last, listening.address).await;
+        client.write_all(&[post(1000).as_bytes(), &[0; 990]].concat()).await.unwrap();
+        greedy.push(client);
+    }
+    listening.wait_for("embedding_body_bytes 1980").await;
+    assert_eq!(status_from(1, listening.address).await, "HTTP/1.1 200 OK");
+    // The one that came first gave way, and learns it.
+    let mut answer = String::new();
+    greedy[0].read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("too many bytes of requests"), "{answer}");
+    listening.wait_for("embedding_bodies_gave_way_total 1").await;
+    listening.wait_for("embedding_body_bytes 990").await;
+}
+
+#[tokio::test]
+async fn images_of_many_scans_are_refused_before_they_are_decoded() {
+    let listening = Listening::start(&["--scans=3"]).await;
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/formats/images");
+    let status = async |name: &str| {
+        let picture = std::fs::read(format!("{folder}/{name}")).unwrap();
+        let (status, found) = answer(&listening.service, image_request(picture)).await;
+        (status, found["error"].as_str().unwrap_or_default().to_string())
+    };
+    assert_eq!(status("baseline.jpg").await.0, StatusCode::OK);
+    let (refused, error) = status("progressive.jpg").await;
+    assert_eq!(refused, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(error.starts_with("image must have at most 3 scans"), "{error}");
+}
+
+#[tokio::test]
 async fn clients_that_do_not_read_their_answers_are_cut_off() {
     let listening = Listening::start(&["--write-timeout=0.1"]).await;
     let mut client = connect_from(2, listening.address).await;

@@ -5,6 +5,7 @@ use std::error::Error;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use lejepa_embed::printable_name;
 use serde::Serialize;
 
 use crate::pool::Exhausted;
@@ -53,7 +54,7 @@ impl Failure {
 
     /// What went wrong is for the log alone: it may name files and machines.
     pub(crate) fn internal(error: &dyn Error) -> Self {
-        eprintln!("cannot answer a request: {}", chain(error));
+        eprintln!("cannot answer a request: {}", printable_name(&chain(error)));
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal error")
     }
 

@@ -1,7 +1,9 @@
 //! Answers images that are posted to it with their embeddings: `embedding-service encoder.onnx`.
 
+mod bodies;
 mod body;
 mod connections;
+mod decoders;
 mod failure;
 mod file_limit;
 mod health;
@@ -20,11 +22,12 @@ mod attacks;
 mod tests;
 
 use std::net::SocketAddr;
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use clap::Parser;
-use lejepa_embed::{Encoder, Error};
+use lejepa_embed::{Encoder, Error, printable_name};
 use tokio::net::TcpListener;
 
 use crate::connections::Connections;
@@ -32,7 +35,18 @@ use crate::server::Server;
 use crate::service::{Service, finished};
 use crate::settings::Settings;
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
+    match serve() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // It may quote the encoder's file, which need not be a friend's.
+            eprintln!("error: {}", printable_name(&format!("{error:#}")));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve() -> anyhow::Result<()> {
     let settings = Settings::parse();
     settings.limits.check()?;
     file_limit::raise();

@@ -28,6 +28,8 @@ struct Counts {
 pub(crate) struct Now {
     pub(crate) in_work: usize,
     pub(crate) body_bytes: usize,
+    pub(crate) bodies_gave_way: u64,
+    pub(crate) decodings_overdue: usize,
     pub(crate) connections: connections::Counts,
     pub(crate) encoder: Statistics,
     pub(crate) condition: Condition,
@@ -67,7 +69,8 @@ impl Metrics {
                 format!("embedding_request_duration_seconds_bucket{{le=\"{bound}\"}} {below}\n")
             })
             .collect();
-        let Now { in_work, body_bytes, connections, encoder: Statistics { runs, images }, condition } = now;
+        let Now { in_work, body_bytes, bodies_gave_way, decodings_overdue, .. } = now;
+        let Now { connections, encoder: Statistics { runs, images }, condition, .. } = now;
         let connections::Counts { open, refused, closed } = connections;
         let Condition { sessions, alive, .. } = condition;
         format!(
@@ -84,6 +87,12 @@ embedding_requests_in_work {in_work}
 # HELP embedding_body_bytes Bytes of bodies in memory.
 # TYPE embedding_body_bytes gauge
 embedding_body_bytes {body_bytes}
+# HELP embedding_bodies_gave_way_total Incomplete bodies that gave way to others.
+# TYPE embedding_bodies_gave_way_total counter
+embedding_bodies_gave_way_total {bodies_gave_way}
+# HELP embedding_decodings_overdue Images whose decoding takes longer than a request may.
+# TYPE embedding_decodings_overdue gauge
+embedding_decodings_overdue {decodings_overdue}
 # HELP embedding_connections Connections that are open.
 # TYPE embedding_connections gauge
 embedding_connections {open}
@@ -128,6 +137,8 @@ mod tests {
         Now {
             in_work,
             body_bytes: 0,
+            bodies_gave_way: 0,
+            decodings_overdue: 0,
             connections: connections::Counts { open: 1, refused: 0, closed: 2 },
             encoder: Statistics { runs: 2, images: 3 },
             condition: Condition { sessions: 2, alive: 2, longest: None },

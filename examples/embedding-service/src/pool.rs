@@ -14,6 +14,8 @@ pub(crate) struct Pool {
     all: Arc<Semaphore>,
     amount: usize,
     share: usize,
+    /// As much again, for those who do not give back in time.
+    spare: Arc<Semaphore>,
     /// What is left of the share of every peer that uses or waits for something.
     shares: Mutex<HashMap<Peer, Weak<Semaphore>>>,
 }
@@ -21,8 +23,12 @@ pub(crate) struct Pool {
 /// What somebody took; dropping it gives it back.
 #[derive(Debug)]
 pub(crate) struct Taken {
-    own: OwnedSemaphorePermit,
+    /// Absent once it was lent where a share is everything.
+    own: Option<OwnedSemaphorePermit>,
     all: OwnedSemaphorePermit,
+    spare: Arc<Semaphore>,
+    /// Whether one peer may have everything, as behind a proxy.
+    is_undivided: bool,
 }
 
 /// Why nothing could be taken.
@@ -41,7 +47,8 @@ impl Pool {
     pub(crate) fn new(amount: usize, share: usize) -> Self {
         let amount = amount.clamp(1, Semaphore::MAX_PERMITS);
         let all = Arc::new(Semaphore::new(amount));
-        Self { all, amount, share: share.clamp(1, amount), shares: Mutex::default() }
+        let spare = Arc::new(Semaphore::new(amount));
+        Self { all, amount, share: share.clamp(1, amount), spare, shares: Mutex::default() }
     }
 
     /// What is in use.
@@ -54,7 +61,7 @@ impl Pool {
         let amount = u32::try_from(amount).map_err(|_| Exhausted::Share)?;
         let own = self.share_of(peer).try_acquire_many_owned(amount).map_err(|_| Exhausted::Share)?;
         let all = self.all.clone().try_acquire_many_owned(amount).map_err(|_| Exhausted::All)?;
-        Ok(Taken { own, all })
+        Ok(self.taken(own, all))
     }
 
     /// Takes some as soon as there is so much; never more than a share. Nothing only if the pool was closed,
@@ -63,7 +70,12 @@ impl Pool {
         let amount = u32::try_from(amount.min(self.share)).ok()?;
         let own = self.share_of(peer).acquire_many_owned(amount).await.ok()?;
         let all = self.all.clone().acquire_many_owned(amount).await.ok()?;
-        Some(Taken { own, all })
+        Some(self.taken(own, all))
+    }
+
+    fn taken(&self, own: OwnedSemaphorePermit, all: OwnedSemaphorePermit) -> Taken {
+        let is_undivided = self.share == self.amount;
+        Taken { own: Some(own), all, spare: self.spare.clone(), is_undivided }
     }
 
     fn share_of(&self, peer: Peer) -> Arc<Semaphore> {
@@ -83,8 +95,23 @@ impl Pool {
 impl Taken {
     /// Both as one.
     pub(crate) fn add(&mut self, other: Self) {
-        self.own.merge(other.own);
+        match (&mut self.own, other.own) {
+            (Some(own), Some(other)) => own.merge(other),
+            (own, other) => *own = own.take().or(other),
+        }
         self.all.merge(other.all);
+    }
+
+    /// Lets others have as much, while it is still in use and the peer's own share stays taken. As much as there
+    /// is can be lent in all; beyond that nothing changes.
+    pub(crate) fn lend(&mut self) {
+        let amount = u32::try_from(self.all.num_permits()).unwrap_or(u32::MAX);
+        if let Ok(spare) = self.spare.clone().try_acquire_many_owned(amount) {
+            self.all = spare;
+            if self.is_undivided {
+                self.own = None;
+            }
+        }
     }
 }
 

@@ -14,13 +14,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router, body::Bytes};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lejepa_embed::{Encoder, Error, Image};
+use lejepa_embed::{Encoder, Error, Image, printable_name};
 use serde::Serialize;
 use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
+use crate::bodies::Bodies;
 use crate::body::Account;
 use crate::connections::{Connection, Connections};
+use crate::decoders::Decoders;
 use crate::failure::Failure;
 use crate::health;
 use crate::metrics::{Metrics, Now};
@@ -34,14 +36,11 @@ pub(crate) struct Service {
     encoder: Arc<Encoder>,
     limits: Limits,
     pub(crate) connections: Arc<Connections>,
-    /// Bytes of bodies.
-    bodies: Arc<Pool>,
+    bodies: Arc<Bodies>,
     /// Requests of which everything is there.
     work: Pool,
     /// Two for each core: small images do not wait until large ones are decoded, of which there are few at a time.
-    decoders: Pool,
-    /// In thousands: pixels of images that are decoded.
-    pixels: Pool,
+    decoders: Decoders,
     /// Images that the encoder has: a batch for every session, and one that waits behind it.
     inferences: Pool,
     /// Images of one request that are under way.
@@ -60,25 +59,20 @@ struct Answer {
     images: Vec<Part>,
 }
 
-/// Pixels that memory is counted in.
-const THOUSAND: usize = 1000;
-
 impl Service {
     pub(crate) fn new(encoder: Encoder, settings: &Settings) -> Arc<Self> {
         let limits = settings.limits;
         let pool = |amount: usize| Pool::new(amount, limits.share_of(amount));
         let most = crate::file_limit::most_connections(limits.connections);
-        let (all, largest) = (limits.decoded_pixels.div_ceil(THOUSAND), limits.pixels.div_ceil(THOUSAND));
+        let (pixels, share_of) = ((limits.decoded_pixels, limits.pixels), |amount| limits.share_of(amount));
         let computed = settings.batching.images();
         Arc::new(Self {
             encoder: Arc::new(encoder),
             limits,
             connections: Arc::new(Connections::new(most, limits.share_of(most))),
-            bodies: Arc::new(pool(limits.bodies)),
+            bodies: Arc::new(Bodies::new(pool(limits.bodies))),
             work: pool(limits.in_work),
-            decoders: pool(2 * cores()),
-            // An image of the largest size must fit.
-            pixels: Pool::new(all, limits.share_of(all).max(largest)),
+            decoders: Decoders::new(2 * cores(), pixels, share_of, limits.timeout),
             // Whoever is alone keeps all sessions busy.
             inferences: Pool::new(2 * computed, limits.share_of(2 * computed).max(computed)),
             ahead: computed.max(cores()),
@@ -113,8 +107,10 @@ async fn embed(State(service): State<Arc<Service>>, request: Request) -> Result<
     let deadline = tokio::time::Instant::now() + service.limits.timeout;
     let account = Account::new(service.bodies.clone(), peer);
     let upload = timeout_at(deadline, Upload::read(request, &service.limits, &account)).await;
-    let slow = |_| Failure::new(StatusCode::REQUEST_TIMEOUT, "the request came too slowly");
-    let upload = upload.map_err(slow)??;
+    let slow = || Failure::new(StatusCode::REQUEST_TIMEOUT, "the request came too slowly");
+    // Unless it waited for place in vain.
+    let upload = upload.map_err(|_| account.failure().unwrap_or_else(slow))??;
+    account.complete();
     let place = service.work.try_take(peer, 1).map_err(|exhausted| {
         service.metrics.reject();
         Failure::exhausted(exhausted, "requests in work")
@@ -128,13 +124,15 @@ async fn embed(State(service): State<Arc<Service>>, request: Request) -> Result<
 }
 
 async fn healthz(State(service): State<Arc<Service>>) -> Response {
-    health::answer(&service.encoder, service.limits.timeout)
+    health::answer(&service.encoder, &service.decoders, service.limits.timeout)
 }
 
 async fn metrics(State(service): State<Arc<Service>>) -> impl IntoResponse {
     let text = service.metrics.text(&Now {
         in_work: service.work.used(),
-        body_bytes: service.bodies.used(),
+        body_bytes: service.bodies.pool.used(),
+        bodies_gave_way: service.bodies.gave_way(),
+        decodings_overdue: service.decoders.overdue(),
         connections: service.connections.counts(),
         encoder: service.encoder.statistics(),
         condition: service.encoder.condition(),
@@ -176,9 +174,9 @@ impl Service {
     /// How many pixels every image has: too many are refused before any of them is decoded.
     async fn sizes(&self, peer: Peer, files: &[Bytes]) -> Result<Vec<usize>, Failure> {
         let (files, limits) = (files.to_vec(), self.limits);
-        let sizes = self.decode(peer, move || {
+        let sizes = self.decoders.run(peer, 0, move || {
             let sizes = files.iter().enumerate().map(|(index, file)| {
-                let size = Image::size_within(file, limits.pixels);
+                let size = Image::size_within(file, limits.of_image());
                 size.map_err(|error| Failure::unusable(&error).of_image(index))
             });
             sizes.map(|size| size.map(|(height, width)| height * width)).collect::<Result<Vec<_>, _>>()
@@ -195,30 +193,11 @@ impl Service {
 
     /// What the encoder takes of an image file.
     async fn prepare(&self, peer: Peer, file: Bytes, pixels: usize) -> Result<Vec<f32>, Failure> {
-        let memory = self.pixels.take(peer, pixels.div_ceil(THOUSAND)).await;
-        let (encoder, limit) = (self.encoder.clone(), self.limits.pixels);
-        let prepared = self.decode(peer, move || {
-            let _memory = memory;
-            encoder.preprocess().apply(&Image::decode_within(&file, limit)?)
-        });
+        let (encoder, limits) = (self.encoder.clone(), self.limits.of_image());
+        let prepared = self
+            .decoders
+            .run(peer, pixels, move || encoder.preprocess().apply(&Image::decode_within(&file, limits)?));
         prepared.await?.map_err(|error| Failure::unusable(&error))
-    }
-
-    /// Runs a decoder on a thread of its own. What it does not survive is an image that cannot be decoded.
-    async fn decode<T: Send + 'static>(
-        &self,
-        peer: Peer,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Failure> {
-        let turn = self.decoders.take(peer, 1).await;
-        let decoded = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            work()
-        });
-        decoded.await.map_err(|stopped| {
-            eprintln!("a decoder failed: {stopped}");
-            Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "cannot decode image")
-        })
     }
 
     async fn embed_pixels(
@@ -237,7 +216,7 @@ impl Service {
         match embedding.await {
             Ok(Ok(embedding)) => Ok(embedding.to_vec()),
             Ok(Err(error @ Error::Flawed { flaw, .. })) => {
-                eprintln!("no embedding: {error}");
+                eprintln!("no embedding: {}", printable_name(&error.to_string()));
                 Err(Failure::new(
                     StatusCode::UNPROCESSABLE_ENTITY,
                     format!("the embedding of the image {flaw}"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::ensure;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser};
-use lejepa_embed::{Encoder, EncoderBuilder, FileLimits};
+use lejepa_embed::{DecodeLimits, Encoder, EncoderBuilder, FileLimits, Image};
 
 /// Answers images that are posted to /embed with their embeddings.
 #[derive(Debug, Parser)]
@@ -67,6 +67,9 @@ pub(crate) struct Limits {
     /// Pixels of an image
     #[arg(long, default_value_t = 50_000_000)]
     pub(crate) pixels: usize,
+    /// Scans of a JPEG file, each a pass over all of its pixels; progressive files have about ten
+    #[arg(long, default_value_t = Image::SCAN_LIMIT, value_parser = scans())]
+    pub(crate) scans: usize,
     /// Pixels of all images of a request
     #[arg(long, default_value_t = 200_000_000)]
     pub(crate) request_pixels: usize,
@@ -109,6 +112,11 @@ impl Limits {
         let all = self.decoded_pixels;
         ensure!(self.pixels <= all, "--pixels must be within --decoded-pixels, {all}: {}", self.pixels);
         Ok(())
+    }
+
+    /// Those of one image.
+    pub(crate) fn of_image(&self) -> DecodeLimits {
+        DecodeLimits { pixels: self.pixels, scans: self.scans }
     }
 
     /// What one client may have of something.
@@ -158,6 +166,11 @@ pub(crate) fn cores() -> usize {
 
 fn count() -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(1..=65536)
+}
+
+/// No more than the decoder itself takes.
+fn scans() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..=Image::SCAN_LIMIT as u64)
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

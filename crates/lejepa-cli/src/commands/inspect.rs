@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use lejepa_data::{Interpolation, Preprocess, ResizeRule, SeenImages};
+use lejepa_data::{Interpolation, Preprocess, ResizeRule, SeenImages, printable_name};
 use lejepa_embed::{EncoderCard, FileInfo, GraphOutput};
 
 use crate::output;
@@ -48,9 +48,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     ];
     lines.extend(info.outputs.iter().map(|output| ("output", described(output))));
     for (title, text) in lines {
-        output::line(format_args!("{title:<14} {text}"));
+        output::line(row(title, &text));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// One line, whatever the card says: it cannot add lines that look like those of the command.
+fn row(title: &str, text: &str) -> String {
+    format!("{title:<14} {}", printable_name(text))
 }
 
 fn trained_on(seen: Option<&SeenImages>) -> String {
@@ -81,4 +86,15 @@ fn preprocessing(preprocess: &Preprocess) -> String {
 fn described(output: &GraphOutput) -> String {
     let shape: Vec<String> = output.shape.iter().map(|dimension| dimension.to_string()).collect();
     format!("{} ({})", output.name, shape.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_adds_no_lines_of_its_own() {
+        let expected = "architecture   vit\\u000averdict: healthy";
+        assert_eq!(row("architecture", "vit\nverdict: healthy"), expected);
+    }
 }

@@ -98,10 +98,15 @@ impl Format {
 
     /// What lies at a path. Anything that no other format claims is a folder of images.
     pub fn recognise(path: &Path) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.is_at(path))
+        Self::recognise_with(path, &ReadOptions::default())
     }
 
-    fn is_at(self, path: &Path) -> bool {
+    /// The same within the limits of these options: some formats are told by what is packed in them.
+    pub(super) fn recognise_with(path: &Path, options: &ReadOptions) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.is_at(path, options))
+    }
+
+    fn is_at(self, path: &Path, options: &ReadOptions) -> bool {
         match self {
             Self::Idx => Idx::is_at(path),
             Self::Cifar => Cifar::is_at(path) || CifarSheets::is_at(path),
@@ -112,7 +117,7 @@ impl Format {
             Self::Pets => pets::is_at(path),
             Self::Cars => cars::is_at(path),
             Self::Aircraft => aircraft::is_at(path),
-            Self::Galaxy10 => Galaxy10::is_at(path),
+            Self::Galaxy10 => Galaxy10::is_at(path, options),
             Self::Hdf5 => Hdf5::is_at(path),
             Self::Npz => Npz::is_at(path),
             Self::Npy => Npy::is_at(path),

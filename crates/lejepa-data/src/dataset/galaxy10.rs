@@ -76,8 +76,8 @@ const SDSS_CLASSES: [&str; 10] = [
 
 impl Galaxy10 {
     /// Whether the path is an HDF5 file that is one of the two sets.
-    pub(super) fn is_at(path: &Path) -> bool {
-        let found = Hdf5::find(path).and_then(|file| read(&file, &names()).ok());
+    pub(super) fn is_at(path: &Path, options: &ReadOptions) -> bool {
+        let found = Hdf5::find(path).and_then(|file| read(&file, &names(options)).ok());
         found.is_some_and(|found| Edition::exactly(&found).is_some())
     }
 
@@ -87,7 +87,7 @@ impl Galaxy10 {
             return Hdf5::open(path, split, options);
         }
         let path = Hdf5::file(path)?;
-        let mut found = read(&path, &names())?;
+        let mut found = read(&path, &names(options))?;
         let rows = split_rows(found.shape.count, split).filter(|rows| !rows.is_empty());
         let rows = rows.ok_or(Error::NoSplit { split: split.name(), path })?;
         if Edition::exactly(&found).is_none() {
@@ -111,9 +111,10 @@ impl Galaxy10 {
 
 const NAMES: [&str; 2] = ["images", "ans"];
 
-fn names() -> ReadOptions {
+/// The set's names, with all else as it was asked for.
+fn names(options: &ReadOptions) -> ReadOptions {
     let [images, labels] = NAMES.map(|name| Some(name.into()));
-    ReadOptions { images, labels, ..Default::default() }
+    ReadOptions { images, labels, ..options.clone() }
 }
 
 fn difference(found: &FoundArray, consequence: &str) -> String {
@@ -323,9 +324,21 @@ mod file_tests {
 
     #[test]
     fn other_files_are_named_with_what_they_hold() {
-        assert!(!Galaxy10::is_at(&fixture("hdf5/contiguous.h5")));
+        assert!(!Galaxy10::is_at(&fixture("hdf5/contiguous.h5"), &ReadOptions::default()));
         let path = fixture("hdf5/contiguous.h5");
         let message = Galaxy10::open(&path, Split::Train, &ReadOptions::default()).unwrap_err().to_string();
         assert!(message.contains("no dataset ans, but: images [5, 4, 6, 3] uint8"), "{message}");
+    }
+
+    #[test]
+    fn the_limit_of_unpacking_holds_for_it_too() {
+        let options = ReadOptions { unpack_limit: Some(8), ..Default::default() };
+        assert_eq!(super::names(&options).unpack_limit, Some(8));
+        let path = fixture("hdf5/together.h5");
+        let message = Galaxy10::open(&path, Split::Train, &options).unwrap_err().to_string();
+        assert!(
+            message.contains("a chunk asks for 9 MB of memory, more than the limit of 8 MB"),
+            "{message}"
+        );
     }
 }

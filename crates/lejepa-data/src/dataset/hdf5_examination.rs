@@ -2,7 +2,7 @@
 //!
 //! The library that parses HDF5 files can crash, hang or take all memory on damaged ones, and it lives inside the
 //! process. With an examiner installed, a process of its own reads a file first, as this one would: every image of
-//! chunked data, the first and the last of data that is not. If it does not come back, that is an error of the file.
+//! chunked data (one of each chunk that is too large to be kept), the first and the last of data that is not. If it does not come back, that is an error of the file.
 //! A file that was found sound is not looked at again while the file system says that nobody touched it.
 //!
 //! Without an examiner, as in programs that use this library and install none, files are opened at once, and a

@@ -47,21 +47,23 @@ pub(super) fn read_all(
     /// Images between two signs.
     const OFTEN: usize = 16;
     sign()?;
-    let (found, layout) = read_at_once(path, options)?;
+    let (found, layout, together) = read_at_once(path, options)?;
     let last = found.shape.count.saturating_sub(1);
     // Images that nothing was done to are where they should be, or outside the file.
-    let step = if layout == Layout::Chunked { 1 } else { last.max(1) };
-    for row in (0..found.shape.count).step_by(step) {
+    let step = if layout == Layout::Chunked { together } else { last.max(1) };
+    for (count, row) in (0..found.shape.count).step_by(step).enumerate() {
         // An image that cannot be read is an error when it is asked for.
         let _ = found.source.read(row);
-        if row % OFTEN == 0 {
+        if count % OFTEN == 0 || step > 1 {
             sign()?;
         }
     }
     Ok(())
 }
 
-fn read_at_once(path: &Path, options: &ReadOptions) -> Result<(FoundArray, Layout)> {
+/// With how the images lie, and how many of them it takes to touch everything once: where chunks are too large to be
+/// kept, each image of one unpacks all of it again.
+fn read_at_once(path: &Path, options: &ReadOptions) -> Result<(FoundArray, Layout, usize)> {
     let mut file = Hdf5File::open(path, USUAL_CACHE)?;
     let name = match &options.images {
         Some(name) => name.clone(),
@@ -78,6 +80,7 @@ fn read_at_once(path: &Path, options: &ReadOptions) -> Result<(FoundArray, Layou
         file = Hdf5File::open(path, unpacked.min(LARGEST_CACHE))?;
         dataset = file.dataset(&name)?;
     }
+    let together = unpacked_together(unpacked, &dataset.chunk().unwrap_or_default());
     let mut notes = Vec::new();
     if unpacked > SLOW_BYTES && unpacked / 4 > shape.image_bytes() {
         let sizes: Vec<_> = dataset.shape().iter().skip(1).map(usize::to_string).collect();
@@ -101,7 +104,7 @@ fn read_at_once(path: &Path, options: &ReadOptions) -> Result<(FoundArray, Layou
         None => None,
     };
     let source = Box::new(Hdf5Images { path: path.into(), dataset });
-    Ok((FoundArray { path: path.into(), name, shape, source, labels, labels_name, notes }, layout))
+    Ok((FoundArray { path: path.into(), name, shape, source, labels, labels_name, notes }, layout, together))
 }
 
 #[derive(Debug)]
@@ -140,6 +143,14 @@ fn bytes_unpacked_for_one_image(dataset: &hdf5::Dataset) -> usize {
     let shape = dataset.shape();
     let covered = shape.iter().skip(1).zip(sizes).map(|(axis, &size)| axis.checked_next_multiple_of(size));
     covered.fold(*images, |product, covered| product.saturating_mul(covered.unwrap_or(usize::MAX)))
+}
+
+/// Images of a chunk that is unpacked anew for each of them.
+fn unpacked_together(unpacked: usize, chunk: &[usize]) -> usize {
+    match chunk.first() {
+        Some(&images) if unpacked > LARGEST_CACHE => images.max(1),
+        _ => 1,
+    }
 }
 
 fn text(error: hdf5::Error) -> String {
@@ -267,5 +278,36 @@ impl<'a> Hdf5File<'a> {
         let Ok(dataset) = self.file.dataset(name) else { return name.into() };
         let kind = value_type(&dataset).map_or_else(|problem| problem, |kind| kind.to_string());
         format!("{name} {:?} {kind}", dataset.shape())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::array_fixtures::fixture;
+    use super::*;
+
+    #[test]
+    fn a_chunk_that_is_too_large_to_be_kept_is_unpacked_once_for_an_examination() {
+        assert_eq!(unpacked_together(LARGEST_CACHE + 1, &[4096, 256, 256, 3]), 4096);
+        assert_eq!(unpacked_together(LARGEST_CACHE, &[4096, 256, 256, 3]), 1);
+        assert_eq!(unpacked_together(usize::MAX, &[]), 1);
+    }
+
+    #[test]
+    fn an_examination_keeps_the_limit() {
+        let options = ReadOptions { unpack_limit: Some(8), ..Default::default() };
+        let mut signs = 0;
+        let path = fixture("hdf5/together.h5");
+        let refused = read_all(&path, &options, &mut || {
+            signs += 1;
+            Ok(())
+        })
+        .unwrap_err()
+        .to_string();
+        assert!(
+            refused.contains("a chunk asks for 9 MB of memory, more than the limit of 8 MB"),
+            "{refused}"
+        );
+        assert_eq!(signs, 1, "before anything is unpacked");
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use super::{Dataset, Split};
-use crate::{Error, Result, Stored, regular_file};
+use crate::{Error, Result, Stored, encoded_file};
 
 /// Image files, read when they are asked for.
 #[derive(Debug)]
@@ -86,10 +86,7 @@ impl Dataset for ImageFiles {
 
     fn stored(&self, index: usize) -> Result<Stored> {
         let path = self.root.join(&self.files[index].path);
-        match regular_file::read(&path) {
-            Ok(bytes) => Ok(Stored::File(bytes)),
-            Err(source) => Err(Error::Io { action: "read", path, source }),
-        }
+        encoded_file::read(&path).map(Stored::File)
     }
 
     fn name(&self, index: usize) -> String {

@@ -53,7 +53,7 @@ impl SourceConfig {
         if !path.exists() {
             return Err(Error::NotFound { path: path.into() });
         }
-        let recognised = || Format::recognise(path);
+        let recognised = || Format::recognise_with(path, &self.options);
         self.format.or_else(recognised).ok_or_else(|| Error::UnknownFormat { path: path.into() })
     }
 }

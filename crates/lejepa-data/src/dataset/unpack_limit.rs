@@ -2,7 +2,7 @@
 //!
 //! It bounds every array of an npz archive, IDX files, pages of Parquet files and chunks of HDF5 files. What is
 //! not configurable stands where it is used: pixels of an image ([`Image::PIXEL_LIMIT`](crate::Image::PIXEL_LIMIT)),
-//! label files of MATLAB, objects of pickles, rows of Parquet files.
+//! bytes of its file and scans of a JPEG ([`Image::FILE_LIMIT`](crate::Image::FILE_LIMIT), `SCAN_LIMIT`), label files of MATLAB, objects of pickles, rows of Parquet files.
 
 /// The setting's name.
 pub(super) const FIELD: &str = "data.options.unpack_limit";

@@ -16,7 +16,7 @@ use super::array_labels::believed;
 use super::labels::Labels;
 use super::mapped_file::map;
 use super::{Dataset, Split, shards};
-use crate::{Error, Result, Stored, regular_file};
+use crate::{Error, Result, Stored, encoded_file, regular_file};
 
 /// Image files inside tar files, found once and read when they are asked for.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl Dataset for WebDataset {
     }
 
     fn stored(&self, index: usize) -> Result<Stored> {
-        Ok(Stored::File(self.samples[index].image.to_vec()))
+        encoded_file::copied(&self.samples[index].image).map(Stored::File)
     }
 
     fn name(&self, index: usize) -> String {
@@ -159,6 +159,8 @@ impl Shard {
                 "cls" => open.label = Some(read_number(&content).map_err(damaged_entry)?),
                 "json" => open.label = open.label.or(read_json(&content).map_err(damaged_entry)?),
                 ending if IMAGE_ENDINGS.contains(&ending) && open.image.is_none() => {
+                    let length = encoded_file::check_length(content.len() as u64);
+                    length.map_err(|error| damaged_entry(error.to_string()))?;
                     open.image = Some((name, content));
                 }
                 _ => {}
@@ -302,6 +304,21 @@ mod tests {
         let mut bytes = [header.as_bytes(), content].concat();
         bytes.resize(bytes.len().next_multiple_of(512), 0);
         bytes
+    }
+
+    #[test]
+    fn a_member_of_holes_is_refused_by_its_length() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data.tar");
+        let mut header = tar::Header::new_gnu();
+        header.set_path("a.png").unwrap();
+        header.set_size(1 << 36);
+        header.set_cksum();
+        std::fs::write(&path, header.as_bytes()).unwrap();
+        std::fs::File::options().write(true).open(&path).unwrap().set_len((1 << 36) + 3 * 512).unwrap();
+        let message = WebDataset::open(&path, Split::Train).unwrap_err().to_string();
+        let said = "not a valid tar file (a.png: an image file must have at most 1073741824 bytes, got: 68719476736)";
+        assert!(message.starts_with(said), "{message}");
     }
 
     #[test]

@@ -8,9 +8,11 @@ mod guard;
 mod jpeg;
 #[cfg(feature = "datasets")]
 pub(crate) mod left_out;
+mod limits;
 mod sample_format;
 #[cfg(feature = "datasets")]
 pub(crate) mod shrunk_jpeg;
+mod tiff_jpeg;
 
 use std::io::Cursor;
 
@@ -19,6 +21,7 @@ use ::image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader};
 
 use crate::{Error, Image, Result};
 use guard::guarded;
+pub use limits::DecodeLimits;
 
 /// The version of everything between the bytes of a file and the pixels that an encoder sees: decoding,
 /// resizing and preprocessing. Whoever changes a pixel raises it, and what was computed before is not found
@@ -36,7 +39,21 @@ pub(crate) struct Encoded<'a> {
 impl<'a> Encoded<'a> {
     /// Reads the header, and refuses images that are too large or hold what 8 bits of grey or colour cannot.
     pub(crate) fn open(bytes: &'a [u8]) -> Result<Self> {
-        guarded(|| Self::read_header(bytes))
+        Self::open_within(bytes, DecodeLimits::default())
+    }
+
+    /// The same with limits of the caller's.
+    pub(crate) fn open_within(bytes: &'a [u8], limits: DecodeLimits) -> Result<Self> {
+        let encoded = guarded(|| Self::read_header(bytes))?;
+        let (height, width) = encoded.size();
+        // An image that was opened is no larger than `PIXEL_LIMIT`.
+        if height * width > limits.pixels {
+            return Err(Error::ImageSize { height, width, limit: limits.pixels });
+        }
+        if encoded.format == Some(ImageFormat::Jpeg) {
+            jpeg::Outline::of(bytes).check_scans(limits.scans.min(Image::SCAN_LIMIT))?;
+        }
+        Ok(encoded)
     }
 
     fn read_header(bytes: &'a [u8]) -> Result<Self> {
@@ -86,7 +103,9 @@ impl<'a> Encoded<'a> {
 /// Whether a file is a JPEG without all of its image.
 #[cfg(feature = "datasets")]
 pub(crate) fn is_cut_jpeg(bytes: &[u8]) -> bool {
-    bytes.starts_with(&[0xff, 0xd8, 0xff]) && jpeg::check(bytes).is_err()
+    // One with too many scans stays refused.
+    bytes.starts_with(&[0xff, 0xd8, 0xff])
+        && matches!(jpeg::check(bytes), Err(Error::Truncated { .. } | Error::Damaged { .. }))
 }
 
 fn exchanges_sides(orientation: Orientation) -> bool {

@@ -10,6 +10,7 @@ use ::image::ColorType;
 use tiff::decoder::Decoder;
 use tiff::tags::Tag;
 
+use super::tiff_jpeg;
 use crate::{Error, Result};
 
 const STRETCH: &str =
@@ -56,6 +57,9 @@ pub(super) fn check_unknown(bytes: &[u8]) -> Result<()> {
     }
 }
 
+/// Nobody counts more pages, thumbnails and copies; and each may have 65,535 entries, which they may share.
+const MOST_PAGES: usize = 1000;
+
 /// Refuses TIFF files with deep values, with bands besides grey or colour, and with several pages. What is
 /// damaged is left to the decoder, which says more.
 pub(super) fn check_tiff(bytes: &[u8]) -> Result<()> {
@@ -90,10 +94,13 @@ pub(super) fn check_tiff(bytes: &[u8]) -> Result<()> {
             WHOLE_PICTURE,
         ));
     }
+    tiff_jpeg::check(&mut file, bytes)?;
     let slices = slices(&mut file, samples);
     let pages = pages(&mut file);
     if pages > 1 {
-        return Err(unhandled(format!("{pages} pages"), ONE_FILE_PER_PAGE));
+        let found =
+            if pages == MOST_PAGES { format!("{pages} pages or more") } else { format!("{pages} pages") };
+        return Err(unhandled(found, ONE_FILE_PER_PAGE));
     }
     if slices > 1 {
         return Err(unhandled(format!("{slices} slices"), ONE_FILE_PER_SLICE));
@@ -129,12 +136,11 @@ fn stack_of_tifffile(text: &str, page: u64) -> usize {
 
 /// Pictures of a file without thumbnails and smaller copies.
 fn pages(file: &mut Decoder<Cursor<&[u8]>>) -> usize {
-    /// A file with more is none that anybody counts.
-    const MOST: usize = 10_000;
-    let mut pages = 1;
-    while pages < MOST && file.more_images() && file.next_image().is_ok() {
+    let (mut pages, mut seen) = (1, 1);
+    while seen < MOST_PAGES && file.more_images() && file.next_image().is_ok() {
         let kind = file.find_tag_unsigned::<u32>(Tag::NewSubfileType).ok().flatten().unwrap_or(0);
         pages += usize::from(kind & REDUCED == 0);
+        seen += 1;
     }
     pages
 }

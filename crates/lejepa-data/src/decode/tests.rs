@@ -98,6 +98,24 @@ fn garbage_in_the_data_of_a_jpeg_file_is_an_error() {
 }
 
 #[test]
+fn a_jpeg_file_of_very_many_scans_is_refused_before_it_is_walked_through() {
+    let (_, whole) = jpegs().into_iter().find(|(name, _)| name == "progressive.jpg").unwrap();
+    let scans: Vec<usize> = (0..whole.len() - 1).filter(|&at| whole[at..at + 2] == [0xff, 0xda]).collect();
+    let first = scans[0]..scans[1];
+    let bomb = [&whole[..first.start], &whole[first.clone()].repeat(200), &whole[first.end..]].concat();
+    let message = Image::decode(&bomb).unwrap_err().to_string();
+    assert!(message.starts_with("image must have at most 100 scans, "), "{message}");
+    assert!(Image::size_within(&bomb, Image::PIXEL_LIMIT).is_err(), "its header alone says so");
+    assert!(shrunk_jpeg::decode(&bomb, 8, Orientation::NoTransforms).is_err());
+    // Whoever takes damaged files does not take these.
+    assert!(!is_cut_jpeg(&bomb) && !is_cut_jpeg(&bomb[..bomb.len() - 10]));
+    assert!(Image::decode_cut(&bomb).is_err() && Image::decode_cut(&bomb[..bomb.len() - 10]).is_err());
+    let within = |scans| Image::decode_within(&whole, DecodeLimits { scans, ..Default::default() });
+    assert!(within(5).is_err());
+    assert_eq!(within(20).unwrap(), Image::decode(&whole).unwrap());
+}
+
+#[test]
 fn a_thumbnail_and_filling_bytes_do_not_end_a_jpeg_file() {
     let (_, whole) = jpegs().remove(0);
     // Its content looks like the end of an image.

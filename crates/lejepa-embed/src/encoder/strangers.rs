@@ -98,6 +98,62 @@ fn functions_that_double_each_other_are_counted_written_out() {
     assert!(matches!(open(&file, FileLimits::default()), Err(Error::Damaged { .. })));
 }
 
+/// A function of the file, in the domain of its own functions or the usual one.
+fn function((domain, name): (&[u8], &[u8]), overload: &str, nodes: &[Vec<u8>]) -> Vec<u8> {
+    let mut function = Vec::new();
+    append(&mut function, 1, name);
+    append(&mut function, 10, domain);
+    append(&mut function, 13, overload.as_bytes());
+    nodes.iter().for_each(|node| append(&mut function, 7, node));
+    function
+}
+
+/// A file whose pixels go through the function `f`, and has these.
+fn with_functions(call: &[u8], functions: &[Vec<u8>]) -> Vec<u8> {
+    let mut call_node = node("", &["flat"], "made");
+    append(&mut call_node, 4, call);
+    let mut file = model_with(&[call_node], &[]);
+    functions.iter().for_each(|function| append(&mut file, 25, function));
+    file
+}
+
+#[test]
+fn a_loop_in_a_function_is_refused_whichever_function_is_meant() {
+    let (plain, endless) = ([node("Identity", &["x"], "y")], [endless_loop("rounds")]);
+    let said = "refused unless the file is trusted, it has a loop (Loop): stranger.onnx";
+    for (what, first, second) in [
+        ("overloads", (&b""[..], &b"f"[..], "a"), (&b""[..], &b"f"[..], "b")),
+        ("no UTF-8", (b"", b"f\xff", ""), (b"", b"f\xfe", "")),
+        ("another name of the domain", (b"ai.onnx", b"f", ""), (b"", b"g", "")),
+        ("never used", (b"", b"g", ""), (b"", b"h", "")),
+    ] {
+        let function = |(domain, name, overload), nodes| function((domain, name), overload, nodes);
+        let functions = [function(first, &endless[..]), function(second, &plain[..])];
+        assert_eq!(refused(&with_functions(b"f", &functions)), said, "{what}");
+    }
+    // Searches and others of ONNX Runtime's own that hold a graph repeat it too.
+    let mut search = endless_loop("rounds");
+    append(&mut search, 4, b"BeamSearch");
+    assert!(refused(&model_with(&[search], &[])).contains("a loop (BeamSearch)"));
+}
+
+#[test]
+fn a_long_chain_of_functions_is_damage_however_it_is_counted_first() {
+    let name = |level: usize| format!("f{level}");
+    let functions: Vec<_> = (0..60)
+        .map(|level| function((b"", name(level).as_bytes()), "", &[node(&name(level + 1), &["x"], "y")]))
+        .collect();
+    // The ends of the chain first: each is short by itself.
+    let mut nodes: Vec<_> = [50, 25].map(|level| node(&name(level), &["flat"], "unused")).into();
+    nodes.push(node("f0", &["flat"], "made"));
+    let mut file = model_with(&nodes, &[]);
+    functions.iter().for_each(|function| append(&mut file, 25, function));
+    assert!(matches!(open(&file, FileLimits::default()), Err(Error::Damaged { .. })));
+    // Nobody has to use it.
+    let unused = with_functions(b"Identity", &functions);
+    assert!(matches!(open(&unused, FileLimits::default()), Err(Error::Damaged { .. })));
+}
+
 /// Memory that is asked for by a number computed from others.
 #[cfg(target_os = "linux")]
 #[test]

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::onnx_file::sample::{DIM, PIXELS, Weights, bytes, description, model, tensor, wrapped};
-use crate::{Encoder, Error, Image, Result};
+use crate::{Encoder, Error, FileLimits, Image, Result};
 
 /// Values that differ, by a factor.
 fn weights(factor: f32) -> Vec<f32> {
@@ -128,10 +128,47 @@ fn a_file_in_memory_has_no_folder_and_constants_stay_inside() {
 }
 
 #[test]
+fn a_file_far_longer_than_its_weights_is_refused_before_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = external(folder.path(), "weights.data", 2.);
+    let weights = std::fs::File::options().write(true).open(folder.path().join("weights.data")).unwrap();
+    // Of zeros that take no place.
+    weights.set_len(1 << 42).unwrap();
+    let said = open(&path, "embedding").unwrap_err().to_string();
+    assert!(
+        said.contains("a file of weights of 4398046511104 bytes (") && said.contains("it uses 96"),
+        "{said}"
+    );
+    assert!(crate::model::Model::open(&path, &FileLimits::default()).is_err());
+    // Where that is allowed, there is a time for it.
+    let limits = FileLimits { time: std::time::Duration::ZERO, ..FileLimits::none() };
+    weights.set_len(96).unwrap();
+    let said = crate::model::Model::open(&path, &limits).unwrap_err();
+    assert!(matches!(said, Error::TimeLimit { .. }), "{said}");
+}
+
+#[test]
+fn weights_that_do_not_fit_into_memory_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("weights.data");
+    std::fs::write(&path, b"").unwrap();
+    let file = super::ExternalFile {
+        location: "weights.data".into(),
+        file: std::sync::Mutex::new(std::fs::File::open(&path).unwrap()),
+        path,
+        hash: blake3::hash(b""),
+        length: 1 << 50,
+        loaded: std::sync::Mutex::new(std::sync::Weak::<[u8; 0]>::new()),
+    };
+    let said = file.bytes().unwrap_err().to_string();
+    assert!(said.contains("weights need more memory than there is, 1125899906842624 bytes: "), "{said}");
+}
+
+#[test]
 fn weights_that_change_under_an_open_encoder_are_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let path = external(folder.path(), "weights.data", 2.);
-    let (file, _) = crate::model::Model::open(&path).unwrap();
+    let (file, _) = crate::model::Model::open(&path, &FileLimits::default()).unwrap();
     std::fs::write(folder.path().join("weights.data"), vec![1; 96]).unwrap();
     let (environment, library) = crate::runtime::environment(None).unwrap();
     let settings = crate::model::SessionSettings {

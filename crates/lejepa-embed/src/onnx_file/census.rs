@@ -1,15 +1,23 @@
 //! How many nodes a graph has once its functions are written out, and whether any of them is a loop.
+//!
+//! Which function a node means is up to ONNX Runtime, whose rules (versions, overloads, names of domains) are not
+//! repeated here: of several functions that it may be the largest counts, and a loop in any of them is one of the
+//! file, whether it is used or not.
 
 use std::collections::HashMap;
 
 use super::number::{graph, model};
 use super::wire::fields;
-use super::{Damaged, text};
+use super::{Damaged, message};
 
-/// How deep graphs may lie inside of nodes, and functions inside of functions.
+/// How deep graphs may lie inside of nodes, and functions inside of functions, together.
 const DEEPEST: usize = 32;
 /// Operators that run a graph any number of times.
-const LOOPS: [&str; 3] = ["Loop", "Scan", "SequenceMap"];
+const LOOPS: [&[u8]; 3] = [b"Loop", b"Scan", b"SequenceMap"];
+/// The one that runs a graph at most once. Others that hold one are taken for loops, such as searches.
+const BRANCH: &[u8] = b"If";
+/// Another name of the domain without name.
+const USUAL_DOMAIN: &[u8] = b"ai.onnx";
 
 /// What there is to compute.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,12 +26,17 @@ pub(crate) struct Census {
     pub(crate) nodes: u64,
     /// The first operator that runs a graph any number of times.
     pub(crate) looping: Option<String>,
+    /// How deep graphs and functions lie inside of it.
+    depth: usize,
 }
 
-/// Functions of a file by domain and name, with the sum of their nodes where that is known.
+/// Domain and name, as they stand in the file: text is not always UTF-8.
+type Name<'a> = (&'a [u8], &'a [u8]);
+
+/// Functions of a file, with what was counted in all of a name.
 struct Functions<'a> {
-    bodies: HashMap<(&'a str, &'a str), &'a [u8]>,
-    counted: HashMap<(&'a str, &'a str), Census>,
+    bodies: HashMap<Name<'a>, Vec<&'a [u8]>>,
+    counted: HashMap<Name<'a>, Census>,
 }
 
 impl Census {
@@ -35,8 +48,7 @@ impl Census {
             match (field.number, field.bytes()) {
                 (model::GRAPH, Some(bytes)) => graphs.push(bytes),
                 (model::FUNCTION, Some(bytes)) => {
-                    let key = (text(bytes, 10)?.unwrap_or_default(), text(bytes, 1)?.unwrap_or_default());
-                    functions.bodies.insert(key, bytes);
+                    functions.bodies.entry(name(bytes, 10, 1)?).or_default().push(bytes);
                 }
                 _ => {}
             }
@@ -45,12 +57,27 @@ impl Census {
         for graph in graphs {
             census.add(functions.nodes(graph, graph::NODE, 0)?);
         }
+        let names: Vec<Name<'_>> = functions.bodies.keys().copied().collect();
+        for name in names {
+            let Self { looping, .. } = functions.all_of(name, 0)?;
+            census.looping = census.looping.take().or(looping);
+        }
         Ok(census)
     }
 
     fn add(&mut self, other: Self) {
         self.nodes = self.nodes.saturating_add(other.nodes);
         self.looping = self.looping.take().or(other.looping);
+        self.depth = self.depth.max(other.depth);
+    }
+
+    /// Of two that it may be, the worse one.
+    fn either(self, other: Self) -> Self {
+        Self {
+            nodes: self.nodes.max(other.nodes),
+            looping: self.looping.or(other.looping),
+            depth: self.depth.max(other.depth),
+        }
     }
 }
 
@@ -71,29 +98,59 @@ impl<'a> Functions<'a> {
     }
 
     fn node(&mut self, node: &'a [u8], depth: usize) -> Result<Census, Damaged> {
-        let operator = text(node, 4)?.unwrap_or_default();
-        let domain = text(node, 7)?.unwrap_or_default();
-        let looping = LOOPS.contains(&operator).then(|| operator.to_string());
-        let mut census = Census { nodes: 1, looping };
+        let name = name(node, 7, 4)?;
+        let mut census = Census { nodes: 1, ..Census::default() };
+        let mut holds_graph = false;
         for field in fields(node) {
             let field = field?;
             let Some(attribute) = field.bytes().filter(|_| field.number == 5) else { continue };
             for field in fields(attribute) {
                 let field = field?;
                 if let (6 | 11, Some(inner)) = (field.number, field.bytes()) {
-                    census.add(self.nodes(inner, graph::NODE, depth + 1)?);
+                    holds_graph = true;
+                    census.add(self.nodes(inner, graph::NODE, depth + 1)?.deeper());
                 }
             }
         }
-        if let Some(&body) = self.bodies.get(&(domain, operator)) {
-            let counted = match self.counted.get(&(domain, operator)) {
-                Some(counted) => counted.clone(),
-                // A function that calls itself ends here as one that is too deep.
-                None => self.nodes(body, 7, depth + 1)?,
-            };
-            self.counted.insert((domain, operator), counted.clone());
-            census.add(counted);
+        let (_, operator) = name;
+        if LOOPS.contains(&operator) || holds_graph && operator != BRANCH {
+            census.looping = Some(String::from_utf8_lossy(operator).into_owned());
+        }
+        if self.bodies.contains_key(&name) {
+            census.add(self.all_of(name, depth + 1)?.deeper());
         }
         Ok(census)
     }
+
+    /// The functions of a name, whichever of them is meant.
+    fn all_of(&mut self, name: Name<'a>, depth: usize) -> Result<Census, Damaged> {
+        let counted = match self.counted.get(&name) {
+            Some(counted) => counted.clone(),
+            // A function that calls itself ends here as one that is too deep.
+            None => {
+                let bodies = self.bodies.get(&name).cloned().unwrap_or_default();
+                let counted = bodies.into_iter().try_fold(Census::default(), |census, body| {
+                    Ok::<_, Damaged>(census.either(self.nodes(body, 7, depth)?))
+                })?;
+                self.counted.insert(name, counted.clone());
+                counted
+            }
+        };
+        // What was counted where it is less deep may be too deep here.
+        if depth + counted.depth > DEEPEST { Err(Damaged) } else { Ok(counted) }
+    }
+}
+
+impl Census {
+    /// The same as something that lies inside.
+    fn deeper(self) -> Self {
+        Self { depth: self.depth + 1, ..self }
+    }
+}
+
+/// Domain and name in fields of these numbers.
+fn name(outer: &[u8], domain: u64, name: u64) -> Result<Name<'_>, Damaged> {
+    let domain = message(outer, domain)?.unwrap_or_default();
+    let domain = if domain == USUAL_DOMAIN { &[][..] } else { domain };
+    Ok((domain, message(outer, name)?.unwrap_or_default()))
 }

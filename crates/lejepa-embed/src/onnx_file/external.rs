@@ -1,7 +1,7 @@
 //! Weights that an ONNX file keeps in files beside it: `TensorProto.external_data`.
 
 use super::number::{graph, model, tensor};
-use super::wire::{Value, fields};
+use super::wire::{Value, fields, varints};
 use super::{Damaged, text};
 
 /// How deep graphs may lie inside of nodes.
@@ -14,6 +14,8 @@ pub(crate) struct ExternalData {
     pub(crate) location: String,
     /// Bytes that it must have at least, as far as the graph says.
     pub(crate) length: u64,
+    /// Bytes that are used at most, wherever they lie.
+    pub(crate) used: u64,
 }
 
 /// Where a file keeps weights outside of itself.
@@ -59,7 +61,7 @@ impl External {
     }
 
     fn add(&mut self, tensor: &[u8]) -> Result<(), Damaged> {
-        let (mut location, mut offset, mut length) = (None, 0, 0);
+        let (mut location, mut offset, mut length) = (None, 0, None);
         for field in fields(tensor) {
             let field = field?;
             let Some(entry) = field.bytes().filter(|_| field.number == tensor::EXTERNAL_DATA) else {
@@ -69,18 +71,42 @@ impl External {
             match (text(entry, 1)?, text(entry, 2)?) {
                 (Some("location"), Some(value)) => location = Some(value),
                 (Some("offset"), Some(value)) => offset = number(value)?,
-                (Some("length"), Some(value)) => length = number(value)?,
+                (Some("length"), Some(value)) => length = Some(number(value)?),
                 _ => {}
             }
         }
         let location = location.ok_or(Damaged)?;
-        let end = offset.checked_add(length).ok_or(Damaged)?;
+        let end = offset.checked_add(length.unwrap_or(0)).ok_or(Damaged)?;
+        let used = match length {
+            Some(length) => length,
+            None => largest(tensor)?,
+        };
         match self.files.iter_mut().find(|file| file.location == location) {
-            Some(file) => file.length = file.length.max(end),
-            None => self.files.push(ExternalData { location: location.into(), length: end }),
+            Some(file) => (file.length, file.used) = (file.length.max(end), file.used.saturating_add(used)),
+            None => self.files.push(ExternalData { location: location.into(), length: end, used }),
         }
         Ok(())
     }
+}
+
+/// Bytes of a tensor of this shape, whatever its values are.
+fn largest(message: &[u8]) -> Result<u64, Damaged> {
+    /// Of two f64.
+    const LARGEST_VALUE: u64 = 16;
+    let mut bytes = LARGEST_VALUE;
+    for field in fields(message) {
+        let field = field?;
+        match (field.number, field.value) {
+            (tensor::DIMS, Value::Varint(size)) => bytes = bytes.saturating_mul(size),
+            (tensor::DIMS, Value::Bytes(sizes)) => {
+                for size in varints(sizes) {
+                    bytes = bytes.saturating_mul(size?);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(bytes)
 }
 
 fn tensor_is_external(bytes: &[u8]) -> Result<bool, Damaged> {

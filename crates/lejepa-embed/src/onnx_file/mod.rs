@@ -37,6 +37,7 @@ mod number {
         pub(in super::super) const SPARSE_INITIALIZER: u64 = 15;
     }
     pub(super) mod tensor {
+        pub(in super::super) const DIMS: u64 = 1;
         pub(in super::super) const EXTERNAL_DATA: u64 = 13;
         pub(in super::super) const DATA_LOCATION: u64 = 14;
         /// A value of `DATA_LOCATION`.

@@ -52,6 +52,21 @@ pub(super) fn fields(message: &[u8]) -> impl Iterator<Item = Result<Field<'_>, D
     })
 }
 
+/// Numbers that stand one behind the other in a field of bytes; ends after the first damage.
+pub(super) fn varints(packed: &[u8]) -> impl Iterator<Item = Result<u64, Damaged>> {
+    let mut rest = packed;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let number = varint(&mut rest).ok_or(Damaged);
+        if number.is_err() {
+            rest = &[];
+        }
+        Some(number)
+    })
+}
+
 fn next_field<'a>(rest: &mut &'a [u8]) -> Option<Field<'a>> {
     let start = *rest;
     let key = varint(rest)?;
@@ -120,6 +135,8 @@ mod tests {
         assert_eq!((found[0].number, found[0].text()), (3, Some("text")));
         assert_eq!((found[1].number, found[1].bytes()), (700, Some(&[7; 300][..])));
         assert_eq!([found[0].whole, found[1].whole].concat(), message);
+        assert_eq!(varints(&[3, 0x80, 0x02]).collect::<Vec<_>>(), [Ok(3), Ok(256)]);
+        assert_eq!(varints(&[0x80]).collect::<Vec<_>>(), [Err(Damaged)]);
     }
 
     #[test]

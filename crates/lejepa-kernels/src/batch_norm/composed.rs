@@ -21,7 +21,6 @@ pub(super) fn batch_norm(
 ///
 /// # Shapes
 /// - `xs` and result: `(samples, dim)`; all others: `(dim)`
-
 pub fn normalise(
     xs: &Tensor,
     [mean, variance]: [&Tensor; 2],

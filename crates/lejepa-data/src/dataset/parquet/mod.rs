@@ -20,7 +20,7 @@ use shard::{ColumnNames, Shard};
 
 use super::labels::Labels;
 use super::{Dataset, ReadOptions, Split, shards};
-use crate::{Error, Result, Stored};
+use crate::{Error, Result, Stored, encoded_file};
 
 /// Encoded images in the pages of Parquet files.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl Dataset for Parquet {
     fn stored(&self, index: usize) -> Result<Stored> {
         let RowGroup { first, file, images, .. } = &self.row_groups[row_group_of(&self.row_groups, index)];
         match images.value(index - first) {
-            Ok(Some(image)) => Ok(Stored::File(image.into())),
+            Ok(Some(image)) => encoded_file::copied(&image).map(Stored::File),
             Ok(None) => Err(invalid(&self.files[*file], "the image is null")),
             Err(problem) => Err(invalid(&self.files[*file], problem)),
         }

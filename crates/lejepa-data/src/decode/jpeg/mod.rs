@@ -13,10 +13,12 @@
 mod bits;
 mod frame;
 mod huffman;
+mod outline;
 mod scan;
 
 use frame::Frame;
 use huffman::Table;
+pub(super) use outline::Outline;
 use scan::Scan;
 
 use crate::{Error, Image, Result};
@@ -38,6 +40,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<()> {
         Ok(()) => Ok(()),
         Err(Flaw::Cut) => Err(Error::Truncated { bytes: bytes.len() }),
         Err(Flaw::Damaged(problem)) => Err(Error::Damaged { problem }),
+        Err(Flaw::Endless(scans)) => Err(Error::Scans { scans, limit: Image::SCAN_LIMIT }),
     }
 }
 
@@ -65,6 +68,8 @@ enum Flaw {
     Cut,
     /// It goes on, but not with its image.
     Damaged(&'static str),
+    /// It has so many scans, more than anybody writes: each is a pass over all of the image.
+    Endless(usize),
 }
 
 type Walked<T> = std::result::Result<T, Flaw>;
@@ -79,6 +84,8 @@ struct Walk<'a> {
     ac: [Option<Table>; 4],
     /// Units between two restart markers; none with 0.
     restart_interval: usize,
+    /// Scans that have begun.
+    scans: usize,
 }
 
 impl<'a> Walk<'a> {
@@ -160,6 +167,10 @@ impl<'a> Walk<'a> {
 
     /// Walks through the data of a scan; what cannot be is passed over.
     fn walk_scan(&mut self, header: &[u8]) -> Walked<()> {
+        self.scans += 1;
+        if self.scans > Image::SCAN_LIMIT {
+            return Err(Flaw::Endless(self.scans));
+        }
         let scan = self.frame.as_ref().and_then(|frame| Scan::parse(header, frame));
         if let (Some(frame), Some(scan)) = (&mut self.frame, scan)
             && scan.has_tables(&self.dc, &self.ac)
