@@ -75,7 +75,9 @@ impl State {
         for Entry { peer, bytes, .. } in self.bodies.values() {
             *of_peer.entry(*peer).or_default() += bytes;
         }
-        let (most, _) = of_peer.into_iter().max_by_key(|&(peer, bytes)| (bytes, peer != own))?;
+        // Of several with as many, the one whose oldest body came first: the last largest of them from behind.
+        let peers = self.bodies.values().rev().map(|entry| entry.peer);
+        let most = peers.max_by_key(|peer| (of_peer.get(peer).copied(), *peer != own))?;
         let mut bodies = self.bodies.iter();
         let oldest =
             bodies.find(|&(&number, entry)| entry.peer == most && entry.bytes > 0 && number != newcomer);
@@ -150,6 +152,15 @@ mod tests {
         assert_eq!(left(&all), [1, 5, 6], "as many as it takes");
         drop(begun);
         assert!(left(&all).is_empty());
+    }
+
+    #[test]
+    fn of_peers_with_as_many_bytes_the_first_gives_way() {
+        for _ in 0..20 {
+            let (all, begun) = bodies(&[(4, 300), (2, 300), (3, 300), (1, 10)]);
+            begun[3].make_place(100);
+            assert_eq!(left(&all), [2, 3, 4]);
+        }
     }
 
     #[test]
