@@ -72,8 +72,14 @@ fn a_rehearsal_tells_the_peak_of_memory() {
     {
         let folder = workspace();
         let arguments = [&TINY[..], more].concat();
-        let estimate = estimate(folder.path(), &arguments);
-        let peak = peak(folder.path(), &[&arguments[..], &["--out", "run"]].concat());
+        // Which thread allocates first is chance, and decides about gaps of this size: the middle of three.
+        let median = |mut values: [f64; 3]| {
+            values.sort_by(f64::total_cmp);
+            values[1]
+        };
+        let estimate = median([(); 3].map(|()| estimate(folder.path(), &arguments)));
+        let runs = ["one", "two", "three"];
+        let peak = median(runs.map(|run| peak(folder.path(), &[&arguments[..], &["--out", run]].concat())));
         let difference = (estimate - peak) / peak;
         assert!(difference.abs() <= TOLERANCE, "{more:?}: {estimate} GB were said, {peak} GB taken");
     }
